@@ -8,10 +8,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BUILD := scikit-build-core cmake ninja setuptools wheel $(if $(shell command -v c++ || command -v clang++),,ziglang)
 CORE := CMakeLists.txt $(shell find src/core -name '*.?pp')
 
-.PHONY: help demo test check faults mutations docs bench cold peers quality papers checked sanitized levels wheel clean
+.PHONY: help demo test test-slow test-all check faults mutations docs bench cold peers quality papers checked sanitized levels wheel clean
 
 help:  ## list these targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 11
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 11
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -37,20 +37,42 @@ demo: $(VENV)/demo.stamp  ## install, learn Titanic, ask the model a question, w
 	$(BIN)/counterpane query titanic.cp survived --given sex=female --given status=first --given age=adult
 	$(BIN)/counterpane report titanic.cp --data titanic -o titanic.html
 
-test: $(VENV)/test.stamp  ## run the test suite, in two processes
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+PROFILE ?= default
+test: $(VENV)/test.stamp  ## run the tests that are not marked slow, in two processes
+	$(BIN)/python -m pytest -n 2 --dist loadfile --hypothesis-profile $(PROFILE)
 
-check: $(VENV)/check.stamp  ## lint, format, types, architecture
+test-slow: $(VENV)/test.stamp  ## run the slow tests: servers, clusters, browsers, guides, every source
+	$(BIN)/python -m pytest -n 2 --dist loadfile --hypothesis-profile $(PROFILE) -m slow
+
+test-all: PROFILE = ci
+test-all: test test-slow  ## run every test once, the laws on all their examples
+
+check: $(VENV)/check.stamp scripts  ## lint, format, types, architecture; the same for the JavaScript of pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/stubs.py
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/architecture
+
+# The JavaScript of pages: npm packages are for development alone.
+node_modules/.package-lock.json: package-lock.json
+	npm ci --no-fund --no-audit --silent
+	touch $@
+
+.PHONY: scripts
+ifeq ($(and $(shell command -v node),$(shell command -v npm)),)
+scripts:
+	@echo "node or npm is not installed: the JavaScript of pages is not checked"
+else
+scripts: node_modules/.package-lock.json $(VENV)/check.stamp
+	PYTHON=$(abspath $(BIN))/python npm run --silent check
+endif
 
 HOURS ?= 8
 faults: $(VENV)/test.stamp  ## fuzz files, tables and questions, kill and interrupt, for HOURS; can be stopped and resumed
 	cd tests && nice -n 19 ../$(BIN)/python -m faults.campaign --hours $(HOURS) --out ../build/faults
 
-mutations: $(VENV)/test.stamp  ## change twenty important lines, one at a time: the tests must notice each
+mutations: $(VENV)/test.stamp  ## change forty important lines, one at a time: the tests must notice each
 	$(BIN)/python tests/mutations.py
 
 docs: $(VENV)/docs.stamp  ## build the site into docs/_build/html; warnings are errors
@@ -60,12 +82,13 @@ docs: $(VENV)/docs.stamp  ## build the site into docs/_build/html; warnings are 
 cold:  ## measure the first commands after a fresh install, the build, memory and size
 	$(PYTHON) benchmarks/cold.py
 
-bench: $(VENV)/bench.stamp  ## measure counting, growth, weights, Gibbs sampling, engines; files go to benchmarks/results
+bench: $(VENV)/bench.stamp  ## measure counting, growth, weights, Gibbs sampling, engines, text; files go to benchmarks/results
 	$(BIN)/python benchmarks/micro/counts.py
 	$(BIN)/python benchmarks/micro/growth.py
 	$(BIN)/python benchmarks/micro/weights.py
 	$(BIN)/python benchmarks/micro/gibbs.py
 	$(BIN)/python benchmarks/micro/engines.py --texts
+	$(BIN)/python benchmarks/micro/text.py
 
 peers: $(VENV)/bench.stamp  ## measure beside other libraries; needs COUNTERPANE_DATA
 	$(BIN)/python benchmarks/peers/bayesian.py
@@ -115,5 +138,5 @@ wheel: $(VENV)/test.stamp  ## build a wheel and check that it keeps to the stabl
 
 clean:  ## remove the environments, builds and caches
 	rm -rf $(VENV) $(VENV)-checked $(VENV)-sanitized build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	rm -rf docs/_build docs/_generated docs/api docs/gallery
+	rm -rf docs/_build docs/_generated docs/api docs/gallery node_modules
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,15 +15,16 @@ GROUPS = {  # the longest home that a name's own begins with decides
     "counterpane.models": "Models",
     "counterpane.inference": "How to answer",
     "counterpane.causes": "Causes and effects",
-    "counterpane.learn": "Learners: what they share",
-    "counterpane.learn.bayesian": "Learners of Bayesian networks",
-    "counterpane.learn.classifiers": "Classifiers",
-    "counterpane.learn.independence": "Learners that test independence",
-    "counterpane.learn.dependency": "Dependency and Markov networks",
-    "counterpane.learn.markov": "Dependency and Markov networks",
-    "counterpane.learn.hybrid": "Hybrid random fields and rankings",
-    "counterpane.learn.ranking": "Hybrid random fields and rankings",
+    "counterpane.learners": "Learners: what they share",
+    "counterpane.learners.bayesian": "Learners of Bayesian networks",
+    "counterpane.learners.classifiers": "Classifiers",
+    "counterpane.learners.independence": "Learners that test independence",
+    "counterpane.learners.dependency": "Dependency and Markov networks",
+    "counterpane.learners.markov": "Dependency and Markov networks",
+    "counterpane.learners.hybrid": "Hybrid random fields and rankings",
+    "counterpane.learners.ranking": "Hybrid random fields and rankings",
     "counterpane.evaluate": "Evaluation",
+    "counterpane.workflow": "Learning from end to end",
     "counterpane.report": "Reports",
     "counterpane.errors": "Errors and warnings",
 }
@@ -44,9 +45,8 @@ def group_of(name: str, home: str) -> str:
 def listed() -> dict[str, list[str]]:
     """The full names under each title: all of `counterpane`, `evaluate` and `plots`."""
     found: dict[str, list[str]] = {title: [] for title in GROUPS.values()}
-    for home, names in cp._HOMES.items():
-        for name in names:
-            found[group_of(name, home)].append(f"counterpane.{name}")
+    for name, home in cp._HOME_OF.items():
+        found[group_of(name, home)].append(f"counterpane.{name}")
     for module in MODULES:
         title = f"counterpane.{module}"
         known = cp.__all__ if module == "evaluate" else ()

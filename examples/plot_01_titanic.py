@@ -20,8 +20,5 @@ found = cp.bootstrap(cp.StructureSearch("bic"), table, n=100, random_state=0)
 ax = cp.plots.graph(found.averaged_graph(0.3), marked=["survived"])
 
 # %%
-# All pairs that were joined in any sample: the share of samples that join them, and the share of
-# these samples that leave the direction open.
-for edge in found.strength:
-    pair = f"{edge['from']:>9} — {edge['to']:<9}"
-    print(f"{pair} {edge['strength']:.2f}  {edge['undirected']:.2f}")
+# All pairs that any sample connects, with the share of the samples that do.
+print(found.edges)

@@ -16,5 +16,4 @@ ax = cp.plots.graph(learner.model_)
 
 # %%
 # The strongest edges. A tree leaves all directions open.
-for edge in learner.strengths_[:5]:
-    print(edge)
+print(learner.strengths_[:5])

@@ -13,14 +13,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 import counterpane as cp
 from counterpane.cli.app import run_program
+from law_settings import register_profiles
 
-# Examples of laws have no deadline: a busy machine is no failure.
-settings.register_profile("counterpane", deadline=None)
-settings.load_profile("counterpane")
+register_profiles()
+TESTS = Path(__file__).parent
+# Folders and files whose every test is slow: they start servers, clusters or browsers.
+SLOW = (
+    "browser/",
+    "contract/test_dask_cluster.py",
+    "contract/test_gpu_source.py",
+    "contract/test_postgres_source.py",
+    "contract/test_remote_sources.py",
+    "contract/test_spark_source.py",
+)
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of slow files."""
+    for item in items:
+        if item.path.is_relative_to(TESTS):
+            name = item.path.relative_to(TESTS).as_posix()
+            if name.startswith(SLOW):
+                item.add_marker("slow")
 
 
 def pytest_runtest_setup() -> None:

@@ -20,3 +20,8 @@ def content(path: Path) -> dict[str, Any]:
 
 def report(tmp_path: Path, model: Any, data: Any = None, **options: Any) -> dict[str, Any]:
     return content(cp.write_report(model, data, tmp_path / "report.html", **options))
+
+
+def columns_of(link: dict[str, Any]) -> list[int]:
+    """The columns of an edge or interaction on a page, by position."""
+    return list(link["columns"] if "columns" in link else (link["source"], link["target"]))

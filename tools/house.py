@@ -2,7 +2,8 @@
 
 `python tools/house.py [ROOT]` prints a JSON object for the tree at ROOT (by default this one).
 A walk is a public call, run under a tracer once everything is imported: the files of the package
-in which a function ran, and the distinct lines that ran there. Walks run the installed package.
+in which a function ran, the distinct lines that ran there, and the most calls of it that were open
+at a time. Walks run the installed package.
 """
 
 from __future__ import annotations
@@ -16,6 +17,17 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 WALKS = {
+    "read": """
+import random
+import counterpane as cp
+path = os.path.join(folder, "x.csv")
+random.seed(0)
+rows = [(random.randint(18, 80), random.choice("fm"), random.gauss(2e3, 300)) for _ in range(300)]
+with open(path, "w") as file:
+    file.write("age,sex,wage\\n" + "".join(f"{a},{s},{w:.2f}\\n" for a, s, w in rows))
+def walk():
+    cp.read(path)
+""",
     "learn titanic": """
 from counterpane.__main__ import main
 sys.argv = ["counterpane", "learn", "titanic", "-o", os.path.join(folder, "m.cp")]
@@ -51,7 +63,7 @@ import os, sys, tempfile, threading, json
 folder = tempfile.mkdtemp()
 {setup}
 package = os.path.dirname(__import__("counterpane").__file__) + os.sep
-lines = {{}}
+lines, deepest = {{}}, 0
 def local(frame, event, arg):
     if event == "line":
         lines[frame.f_code.co_filename].add(frame.f_lineno)
@@ -61,6 +73,12 @@ def trace(frame, event, arg):
     if code.co_name == "<module>" or not code.co_filename.startswith(package):
         return None
     lines.setdefault(code.co_filename, set())
+    global deepest
+    depth, caller = 0, frame
+    while caller is not None:
+        depth += caller.f_code.co_filename.startswith(package)
+        caller = caller.f_back
+    deepest = max(deepest, depth)
     return local
 out, sys.stdout = sys.stdout, open(os.devnull, "w")
 walk()  # the imports
@@ -69,7 +87,8 @@ sys.settrace(trace)
 walk()
 sys.settrace(None)
 sys.stdout = out
-print(json.dumps({{"files": len(lines), "lines": sum(map(len, lines.values()))}}))
+measures = {{"files": len(lines), "lines": sum(map(len, lines.values())), "depth": deepest}}
+print(json.dumps(measures))
 """
 
 
@@ -83,6 +102,43 @@ def sizes(files: list[Path]) -> dict[str, float]:
         "p90": lines[int(0.9 * (len(lines) - 1))],
         "below_30": sum(n < 30 for n in lines),
     }
+
+
+def code_lines(path: Path) -> int:
+    """The lines of a Python file without docstrings, comments and blanks."""
+    text = path.read_text(encoding="utf-8")
+    documented: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                documented.update(range(first.lineno, (first.end_lineno or 0) + 1))
+    return sum(
+        bool(line.strip()) and not line.lstrip().startswith("#") and number not in documented
+        for number, line in enumerate(text.splitlines(), 1)
+    )
+
+
+def core_lines(path: Path) -> int:
+    """The lines of a C++ file without comment lines and blanks."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return sum(bool(line.strip()) and not line.lstrip().startswith("//") for line in lines)
+
+
+def lines_by_part(top: Path) -> dict[str, int]:
+    """Code lines of each package, of the modules beside them, of the core and of the tests."""
+    package = top / "src" / "counterpane"
+    parts: Counter[str] = Counter()
+    for path in package.rglob("*.py"):
+        inside = path.relative_to(package).parts
+        parts[inside[0] if len(inside) > 1 else "modules"] += code_lines(path)
+    parts["core"] = sum(core_lines(path) for path in (top / "src" / "core").rglob("*.?pp"))
+    parts["tests"] = sum(code_lines(path) for path in (top / "tests").rglob("*.py"))
+    return dict(sorted(parts.items()))
 
 
 def repeated_names(trees: dict[Path, ast.Module]) -> dict[str, object]:
@@ -150,7 +206,7 @@ def longest_functions(trees: dict[Path, ast.Module], limit: int = 60) -> int:
 
 
 def walked(setup: str) -> dict[str, int] | str:
-    """Files and lines that run in a walk, in a process of its own."""
+    """Files, lines and depth of calls of a walk, in a process of its own."""
     code = TRACER.format(setup=setup)
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True
@@ -164,6 +220,7 @@ def main() -> None:
     files = sorted(package.rglob("*.py"))
     trees = {path: ast.parse(path.read_text()) for path in files}
     measures = {
+        "code_lines": lines_by_part(top),
         "python": sizes(files),
         "core": sizes(sorted(path for path in core.rglob("*.?pp"))),
         "tests": sizes(sorted((top / "tests").rglob("*.py"))),

@@ -44,11 +44,12 @@ void look_up() {
 
 namespace {
 
-// Names after the text signature that inspect.signature reads, then the line with the shapes.
-std::string documentation(const Signature& s) {
+// Names after the text signature that inspect.signature reads, the line with the shapes, then the types.
+std::string documentation(const Entry& entry) {
+  const Signature& s = *entry.signature;
   std::string doc = s.kernel + "(";
   for (const auto& name : s.arguments) doc += name + ", ";
-  return doc + "/)\n--\n\n" + s.kernel + "(" + s.text + ")";
+  return doc + "/)\n--\n\n" + s.kernel + "(" + s.text + ")" + entry.types();
 }
 
 PyObject* named_tuple(PyObject* factory, const Entry& entry, const std::string& module) {
@@ -64,13 +65,16 @@ PyObject* named_tuple(PyObject* factory, const Entry& entry, const std::string& 
   Py_DecRef(fields);
   Py_DecRef(args);
   Py_DecRef(options);
+  PyObject* doc = type ? PyUnicode_FromString((entry.line + entry.types()).c_str()) : nullptr;
+  if (doc && PyObject_SetAttrString(type, "__doc__", doc)) Py_DecRef(type), type = nullptr;
+  Py_DecRef(doc);
   return type;
 }
 
 bool add_function(PyObject* module, const Entry& entry) {
   entry.prepare(entry.name, entry.line);
   // Python keeps pointers to the definition and its text for as long as it runs.
-  auto* doc = new std::string(documentation(*entry.signature));
+  auto* doc = new std::string(documentation(entry));
   auto* def = new PyMethodDef[2]{{entry.name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(entry.call)), METH_FASTCALL, doc->c_str()}, {}};
   return PyModule_AddFunctions(module, def) == 0;
 }
@@ -94,6 +98,9 @@ bool add_areas(PyObject* core) {
   PyObject* collections = PyImport_ImportModule("collections");
   PyObject* factory = collections ? PyObject_GetAttrString(collections, "namedtuple") : nullptr;
   if (!factory) return false;
+  for (const Area* area = Area::first; area; area = area->next)
+    for (const Entry& entry : area->entries)
+      if (entry.full_name) *entry.full_name = std::string(area->name) + "." + entry.name;
   for (const Area* area = Area::first; area; area = area->next) {
     const std::string full = std::string("counterpane._core.") + area->name;
     // Registered in sys.modules, so that `from counterpane._core.counts import …` finds it.

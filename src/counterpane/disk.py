@@ -17,7 +17,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, cast
 
-from counterpane.errors import CounterpaneError, FileFormatError, ParameterError, PathError
+from counterpane.errors import (
+    CounterpaneError,
+    FileFormatError,
+    ParameterError,
+    PathError,
+    no_file,
+)
 
 # Windows has no such locks: an open file cannot be deleted there, which is lock enough.
 fcntl: Any = import_module("fcntl") if os.name == "posix" else None
@@ -84,6 +90,10 @@ def path_errors(path: object, what: str) -> Iterator[None]:
         yield
     except (CounterpaneError, gzip.BadGzipFile):
         raise
+    except FileNotFoundError as error:
+        if what == "read" and isinstance(path, Path):
+            raise no_file(path) from None
+        raise path_error(error, path, what) from error
     except OSError as error:
         raise path_error(error, path, what) from error
 

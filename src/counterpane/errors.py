@@ -9,8 +9,9 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,11 @@ def shortened(text: str) -> str:
     return f"{text[: MAX_MESSAGE // 2]} … {text[-MAX_MESSAGE // 3 :]}"
 
 
+def short_words(error: BaseException, most: int = 200) -> str:
+    """What an error of another library says, on one line."""
+    return " ".join(str(error).split())[:most] or type(error).__name__
+
+
 def shown_type(value: object) -> str:
     """The name of a value's type with its article.
 
@@ -69,7 +75,23 @@ class Setting:
         self.value = value
 
     def __str__(self) -> str:
-        return f"{self.name}={'…' if self.value is ... else repr(self.value)}"
+        number = type(self.value).__module__ == "numpy" and not getattr(self.value, "ndim", 1)
+        value = self.value.item() if number else self.value  # type: ignore[attr-defined]
+        return f"{self.name}={'…' if value is ... else repr(value)}"
+
+
+class Option(Setting):
+    """A parameter of `counterpane.learn` in a message; the command writes its option.
+
+    >>> str(Option("method", "tan")), Option("method", "tan").command, Option("target").command
+    ("method='tan'", '--method tan', '--target')
+    """
+
+    @property
+    def command(self) -> str:
+        """The option of the command."""
+        flag = "--" + self.name.replace("_", "-")
+        return flag if self.value is ... else f"{flag} {self.value}"
 
 
 class Advice:
@@ -101,13 +123,35 @@ class CounterpaneError(Exception):
     ...     print(error)
     dataset 'titanik' is not known; did you mean 'titanic' or 'tictactoe'?
 
-    `parts` holds the message before it was joined: texts, and each `Setting` and `Advice`.
+    Parameters
+    ----------
+    *parts : object
+        The message before it is joined: texts, and each `Setting` and `Advice`.
+    parameter : str, optional
+        What is wrong: the name of a parameter, or the kind of a name; by default that of the
+        `Setting` with which the message begins.
+    value : object, optional
+        What was passed; by default that of this `Setting`.
+    allowed : sequence, optional
+        What could be passed, as values or in words.
     """
 
-    def __init__(self, *parts: object) -> None:
+    def __init__(
+        self,
+        *parts: object,
+        parameter: str | None = None,
+        value: object = None,
+        allowed: Sequence[object] | None = None,
+    ) -> None:
         text = _LINES.sub(" ", "".join(map(str, parts)))  # an array is written in several
         super().__init__(visible(shortened(text)))
         self.parts = parts
+        if parameter is None and parts and isinstance(parts[0], Setting):
+            parameter = parts[0].name
+            value = None if parts[0].value is ... else parts[0].value
+        self.parameter = parameter
+        self.value = value
+        self.allowed = None if allowed is None else tuple(allowed)
 
     def __str__(self) -> str:
         return str(self.args[0])  # OSError would write number and path before it
@@ -116,6 +160,31 @@ class CounterpaneError(Exception):
     def reason(self) -> str:
         """What is wrong, without the advice: the message up to its first semicolon."""
         return str(self).partition(";")[0]
+
+    @property
+    def remedy(self) -> str:
+        """What to do: the message after its first semicolon."""
+        return str(self).partition(";")[2].strip()
+
+
+@contextmanager
+def library_errors(
+    make: Callable[[str], CounterpaneError],
+    kinds: tuple[type[Exception], ...] = (Exception,),
+    only: Callable[[Exception], bool] | None = None,
+) -> Iterator[None]:
+    """Raise what `make` makes of the words of an error of another library.
+
+    `only` says which errors are meant if their classes cannot be imported to be named.
+    """
+    try:
+        yield
+    except (CounterpaneError, MemoryError):
+        raise
+    except kinds as error:
+        if only is not None and not only(error):
+            raise
+        raise make(short_words(error, 300)) from error
 
 
 class DataError(CounterpaneError, ValueError):
@@ -208,6 +277,15 @@ class VersionError(FileFormatError):
     """A model file was written by a newer version of the format."""
 
 
+def check_names(names: Iterable[str], where: str = "") -> None:
+    """Refuse names of columns of which one occurs more than once; `where` begins the message."""
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise DataError(
+                f"{where}the column name {name!r} occurs {times} times; rename or drop the copies."
+            )
+
+
 def unknown_name(kind: str, name: object, known: Iterable[object]) -> UnknownNameError:
     """An `UnknownNameError` for `name` that offers the nearest known names, or else the list."""
     names = [str(k) for k in known]
@@ -216,7 +294,12 @@ def unknown_name(kind: str, name: object, known: Iterable[object]) -> UnknownNam
         hint = f"known: {_quoted(names)}."
     elif not hint:
         hint = f"{len(names)} are known, among them {_quoted(names[:6])}."
-    return UnknownNameError(f"{kind} {_quoted([str(name)])} is not known; {hint}")
+    return UnknownNameError(
+        f"{kind} {_quoted([str(name)])} is not known; {hint}",
+        parameter=kind,
+        value=name,
+        allowed=names,
+    )
 
 
 def _quoted(names: Iterable[str]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -24,3 +26,10 @@ class _Lazy(ModuleType):
 def lazy(name: str) -> Any:
     """The module `name`, imported when one of its names is first used."""
     return _Lazy(name)
+
+
+def names_in_stub(package: str, file: str) -> dict[str, str]:
+    """The names that the stub beside `file` imports for a package, and the module of each."""
+    stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
+    found = re.findall(r"from ([\w.]+) import \(?\s*(\w+) as \w+", stub)
+    return {name: home for home, name in found if home != package}

@@ -1,4 +1,4 @@
-"""Pictures by `counterpane.plots`, and the explorer: the only imports from a higher floor."""
+"""Pictures by `counterpane.plots`, and pages: the only imports from a higher floor."""
 
 from __future__ import annotations
 
@@ -19,3 +19,8 @@ def draw_plot(picture: str, *args: Any, **options: Any) -> Any:
 def open_explorer(model: Any, path: Any, **options: Any) -> Any:
     """What `counterpane.explore_model` returns: a page for a notebook, or the path of its file."""
     return counterpane.explore_model(model, path, **options)
+
+
+def write_page(model: Any, data: Any, path: Any, **options: Any) -> Any:
+    """What `counterpane.write_report` returns: the path of the report."""
+    return counterpane.write_report(model, data, path, **options)

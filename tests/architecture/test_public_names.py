@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import counterpane as cp
+from counterpane.learners.registry import LEARNERS
 
 NAMES = sorted(cp.__all__)
 MODULES = ("evaluate", "plots")
@@ -56,7 +59,13 @@ def test_sections_of_the_docstring(module: Any, name: str) -> None:
         assert "Returns\n-------" in text, f"{name} does not say what it returns"
 
 
-def test_names_are_listed_once() -> None:
-    listed = [name for names in cp._HOMES.values() for name in names]
-    assert sorted(listed) == NAMES
-    assert len(set(listed)) == len(listed)
+def test_the_stub_lists_each_name_once() -> None:
+    stub = ast.parse(Path(cp.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    listed = [
+        alias.name
+        for statement in stub.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    ]
+    assert sorted(listed) == sorted([*NAMES, *MODULES])
+    assert {e.class_name for e in LEARNERS if e.task != "ranker"} <= set(listed)

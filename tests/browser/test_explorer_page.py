@@ -278,8 +278,15 @@ def test_in_a_notebook(browser: Any, titanic: Any, tmp_path: Path) -> None:
     )
     browser.get_log("browser")
     browser.get(page.as_uri())
-    browser.switch_to.frame(browser.find_element("css selector", "iframe"))
-    WebDriverWait(browser, 30).until(lambda b: state(b, "sex", "female").is_displayed())
+
+    def shows_states(driver: Any) -> bool:
+        # A sandboxed frame has a process of its own: a frame entered before Chromium moves its
+        # document there stays empty, so each attempt enters it again.
+        driver.switch_to.default_content()
+        driver.switch_to.frame(driver.find_element("css selector", "iframe"))
+        return bool(state(driver, "sex", "female").is_displayed())
+
+    WebDriverWait(browser, 60).until(shows_states)
     state(browser, "sex", "female").click()
     check(browser, titanic, {"sex": "female"})
     browser.switch_to.default_content()

@@ -258,7 +258,7 @@ def test_edges_carry_their_numbers_and_only_known_directions(
     learner = cp.StructureSearch().fit(cp.load_dataset("titanic"))
     script = "return [...document.querySelectorAll('.edge text')].map((t) => t.textContent)"
     assert sorted(browser.execute_script(script)) == sorted(
-        f"{e.bits:.4f}" for e in learner.strengths_
+        f"{e.strength:.2g}" for e in learner.strengths_
     )
     assert browser.execute_script("return document.querySelectorAll('.edge polygon').length") == 0
     listed = browser.find_element("id", "interactions").text
@@ -282,7 +282,7 @@ def test_search_finds_what_is_not_drawn(browser: Any, pages: dict[str, Path]) ->
     drawn = (
         "return [...document.querySelectorAll('#graph .monitor-name')].map((b) => b.textContent)"
     )
-    assert len(browser.execute_script(drawn)) == 3  # from 60 columns on, what is around one
+    assert len(browser.execute_script(drawn)) == 20  # of many columns, those around one
     browser.find_element("id", "whole").click()
     names = browser.execute_script(drawn)
     assert 0 < len(names) <= 60
@@ -382,12 +382,35 @@ def test_print_shows_every_table(browser: Any, pages: dict[str, Path]) -> None:
 def test_measures_are_on_the_page(browser: Any, pages: dict[str, Path]) -> None:
     opened(browser, pages["classifier"])
     text = browser.find_element("id", "fit-section").text
-    for words in ("440 of 2,201 rows", "log-loss", "Calibration", "Confusion"):
+    for words in ("2,201 rows in 5 folds", "log-loss", "Confusion"):
         assert words in text
-    chart = "return document.querySelector('#fit-section .chart').getAttribute('aria-label')"
+    chart = "return document.querySelector('#calibration .chart').getAttribute('aria-label')"
     assert "yes" in browser.execute_script(chart)
-    browser.find_element("css selector", "#fit-section option[value='0']").click()
+    browser.find_element("css selector", "#calibration option[value='0']").click()
     assert "of no;" in browser.execute_script(chart)
     learned = browser.find_element("id", "learned").text
     assert "MarkovClassifier()" in learned and "fingerprint" in learned
-    assert "log posterior" in browser.find_element("id", "trace").text
+    told = browser.find_element("id", "trace").text
+    assert "The search took 10 steps" in told and "log-posterior went from" in told
+    steps = browser.find_element("css selector", "#trace details")
+    assert not steps.find_element("tag name", "table").is_displayed()
+    steps.click()
+    assert len(steps.find_elements("css selector", "tbody tr")) == 10
+
+
+def test_cards_use_the_width_and_effects_lead(browser: Any, pages: dict[str, Path]) -> None:
+    """Two cards side by side on a desktop, one on a phone; a classifier's effects come first."""
+    places = """return [...document.querySelectorAll('main > section')]
+        .filter((s) => s.offsetParent).map((s) => [s.id, s.getBoundingClientRect().toJSON()])"""
+    for page, first in (("classifier", "interactions"), ("network", "graph-section")):
+        opened(browser, pages[page])
+        for width in (1300, 390):
+            size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 640}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            seen = dict(browser.execute_script(places))
+            assert seen["overview"]["width"] > 0.85 * width
+            assert list(seen)[:2] == ["overview", first]
+            assert list(seen)[-1] == "trace"
+            beside = seen["interactions"]["top"] == seen["fit-section"]["top"]
+            assert beside == (width == 1300)
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -340,7 +340,6 @@ class CountSourceSuite:
         expected = sum_and_rows(table.codes[columns].astype(float), table.weights)
         source = make(table)
         assert source.map_reduce(fn, columns).tolist() == expected.tolist()
-        assert source.sum_rows(fn, columns).tolist() == expected.tolist()
 
     def test_blocks_are_added_in_order(self, make):
         table = make_table(rows=263_000)

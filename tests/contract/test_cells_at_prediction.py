@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import counterpane as cp
-from counterpane.data.encoder import UnknownCells
-from counterpane.data.files import read_table
-from counterpane.learn.registry import learners
+from counterpane.data.encoding import UnknownCells
+from counterpane.data.reading import read_table
+from counterpane.learners.registry import learners
 
 ROWS = 240
 SPELLINGS = ("{}", "{}.0", "{}.00", "+{}", "{}e0", " {} ", "{}.", "0{}.0e0")
@@ -72,7 +72,10 @@ CLASSIFIERS = list(
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("learner", [cp.NaiveBayes, cp.TAN, cp.InteractionClassifier])
+@pytest.mark.parametrize(
+    "learner",
+    [cp.NaiveBayes, cp.TAN, pytest.param(cp.InteractionClassifier, marks=pytest.mark.slow)],
+)
 def test_classifiers_predict_their_training_frame(learner, kind, make):
     columns = columns_of_kind(kind)
     frame, y = make({k: columns[k] for k in ("x", "z")}), columns["y"]

@@ -14,10 +14,10 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import counterpane as cp
-from counterpane.data.encoder import UnknownCells
+from counterpane.data.encoding import UnknownCells
 from counterpane.errors import DataError, NotFittedError, ParameterError, UnknownNameError
-from counterpane.learn.classifiers.classifier import Classifier
-from counterpane.learn.registry import learners
+from counterpane.learners.classifiers.classifier import Classifier
+from counterpane.learners.registry import learners
 
 CLASSIFIERS = [entry.make() for entry in learners("classifier").values()]
 all_classifiers = pytest.mark.parametrize("classifier", CLASSIFIERS, ids=repr)
@@ -237,6 +237,7 @@ def test_columns_that_say_nothing(classifier):
     assert fit(classifier, both, "kind").score(both, "kind") > 0.7
 
 
+@pytest.mark.slow
 @all_classifiers
 def test_a_thousand_columns(classifier):
     rng = np.random.default_rng(0)

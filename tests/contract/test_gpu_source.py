@@ -12,18 +12,18 @@ import pytest
 
 import counterpane as cp
 from contract.count_source_suite import CountSourceSuite
-from counterpane.counts.engines.bit_device import BitDevice, HostBits
-from counterpane.counts.engines.cuda import CudaBits
-from counterpane.counts.engines.device_table import LEAST_MEMORY
-from counterpane.counts.engines.gpu import GpuCounts
+from counterpane.counts.gpu.cuda import CudaBits
+from counterpane.counts.gpu.device_table import LEAST_MEMORY
+from counterpane.counts.gpu.source import GpuCounts
 from counterpane.errors import DeviceError, ParameterError
 from counterpane.scores import as_score
 from counterpane.scores.row_cache import RowCache
+from reference.gpu_reference import HostBits, state_counts, state_likelihoods
 
 CARD = os.environ.get("COUNTERPANE_CARD")
 
 
-def device() -> BitDevice:
+def device() -> CudaBits:
     return HostBits() if CARD is None else CudaBits(int(CARD))
 
 
@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_refused_before_it_is_allocated():
 def test_cells_by_states_of_a_card_are_those_of_any_source():
     table = random_table(np.random.default_rng(4), 6, 900)
     scopes = [np.array([1]), np.array([0, 4]), np.array([2, 3, 5])]
-    plain = [found for _, found in cp.MemoryCounts(table).state_counts(scopes)]
+    plain = state_counts(cp.MemoryCounts(table), scopes)
     ((_, on_card),) = resident(table).state_counts(scopes)
     assert (np.concatenate([found.counts for found in plain]) == on_card.counts).all()
     assert (np.concatenate([found.totals for found in plain]) == on_card.totals).all()
@@ -118,7 +118,7 @@ def test_rows_of_scores_are_those_of_the_host_to_the_last_bit(score, most, monke
     table = random_table(np.random.default_rng(5), 9, 1500)
     on_card = resident(table)
     on_card.prepare()
-    monkeypatch.setattr(GpuCounts, "summed_cells", most)
+    monkeypatch.setattr(GpuCounts, "max_cells_for_likelihoods", most)
     caches = [RowCache(source, as_score(score)) for source in (on_card, cp.MemoryCounts(table))]
     for child, parents in [(0, ()), (3, (1,)), (8, (0, 2)), (5, (1, 4, 7)), (2, (3, 6, 7, 8))]:
         rows = [cache.row(child, parents) for cache in caches]
@@ -129,10 +129,10 @@ def test_rows_of_scores_are_those_of_the_host_to_the_last_bit(score, most, monke
 def test_likelihoods_of_a_card_are_those_of_any_source():
     table = random_table(np.random.default_rng(6), 7, 1100)
     scopes = [np.array([1]), np.array([0, 4]), np.array([2, 3, 5]), np.array([6, 0, 1, 4])]
-    plain = list(cp.MemoryCounts(table).state_likelihoods(scopes))
+    plain = state_likelihoods(cp.MemoryCounts(table), scopes)
     ((part, on_card),) = resident(table).state_likelihoods(scopes)
     assert part == range(4)
-    for i, (_, found) in enumerate(plain):
+    for i, found in enumerate(plain):
         others = np.setdiff1d(np.arange(7), scopes[i])
         assert (found.sums[0, others] == on_card.sums[i, others]).all()
-    assert (np.concatenate([found.totals for _, found in plain]) == on_card.totals).all()
+    assert (np.concatenate([found.totals for found in plain]) == on_card.totals).all()

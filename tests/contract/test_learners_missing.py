@@ -10,6 +10,7 @@ import counterpane as cp
 from contract.test_learners_contract import all_learners, make_frame, same_results, skeleton
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.errors import DataError, ParameterError
+from error_checks import raises
 
 
 @all_learners
@@ -24,7 +25,7 @@ def test_missing_cells_by_each_policy(make):
     assert state.missing_note_.startswith("Missing cells: 58 in 1 column (lung); kept as the state")
     with pytest.raises(DataError, match=r"column 'lung' has missing cells"):
         make(missing="error").fit(frame)
-    with pytest.raises(ParameterError, match="missing='ignore'"):
+    with raises(ParameterError, parameter="missing", value="ignore"):
         make(missing="ignore").fit(frame)
 
 
@@ -40,9 +41,9 @@ def test_missing_cells_by_default(make):
     learner = make().fit(frame)
     assert learner.missing_ == policy
     same_results(learner, make(missing=policy).fit(frame))
-    told = learner.model_.provenance["missing"]
-    assert (told["policy"], told["columns"], told["cells"]) == (policy, ["lung"], 58.0)
-    assert told["note"] == learner.missing_note_
+    told = learner.model_.record.preparation.missing
+    assert (told.policy, told.columns, told.cells) == (policy, ("lung",), 58.0)
+    assert told.note == learner.missing_note_
     table = cp.read(frame)
     stream = StreamCounts(table.schema, lambda: [table.take(range(99)), table.take(range(99, 400))])
     same_results(make().fit(stream), learner)
@@ -55,7 +56,7 @@ def test_missing_cells_are_completed(make):
     gone = np.random.default_rng(2).random(frame.shape) < 0.15
     frame = frame.mask(gone)
     if "em" not in make()._leaves_gaps:
-        with pytest.raises(ParameterError, match="missing='em'"):
+        with raises(ParameterError, parameter="missing", value="em"):
             make(missing="em").fit(frame)
         return
     learner = make(missing="em").fit(frame)
@@ -73,7 +74,7 @@ def test_missing_cells_are_completed(make):
         table.schema, lambda: [table.take(range(150)), table.take(range(150, 400))]
     )
     same_results(make(missing="em").fit(stream), learner)
-    assert make(missing="em").fit(stream).model_.provenance["rows"] == 400
+    assert make(missing="em").fit(stream).model_.record.data.rows == 400
     names = ["mood", "cough", "lung", "smoke", "sleep"]
     moved = make(missing="em").fit(frame[names])
     assert moved.model_.schema.names == tuple(names)
@@ -81,8 +82,8 @@ def test_missing_cells_are_completed(make):
     assert moved.score_ == pytest.approx(learner.score_, rel=1e-9)
     twice = make(missing="em").fit(frame, sample_weight=np.full(400, 2))
     same_results(make(missing="em").fit(pd.concat([frame, frame])), twice)
-    told = learner.model_.provenance
-    assert (told["learner"], told["rows"]) == (repr(learner), 400)
+    told = learner.model_.record
+    assert (told.learner.text, told.data.rows) == (repr(learner), 400)
 
 
 @all_learners
@@ -95,8 +96,8 @@ def test_missing_cells_of_a_count_source(make):
     stream = StreamCounts(table.schema, lambda: [table])
     same_results(make().fit(stream), make().fit(table))
     same_results(make(missing="drop").fit(stream), make(missing="drop").fit(table))
-    told = make(missing="drop").fit(stream).model_.provenance
-    assert (told["rows"], told["weight"]) == (342, 342.0)
+    told = make(missing="drop").fit(stream).model_.record
+    assert (told.data.rows, told.data.weight) == (342, 342.0)
     passes = []
 
     def batches():

@@ -11,7 +11,7 @@ import counterpane as cp
 from contract.count_source_suite import make_table
 from contract.test_count_sources import SOURCES
 from counterpane.features import Potential
-from counterpane.learn.registry import learners
+from counterpane.learners.registry import learners
 
 CARDS = (3, 2, 3, 2, 4)
 CLASS = "x3"

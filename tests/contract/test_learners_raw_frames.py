@@ -11,7 +11,8 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import DataError, NotFittedError
-from counterpane.learn.registry import learners
+from counterpane.learners.registry import learners
+from error_checks import raises
 
 NETWORKS = [entry.learner_class for entry in learners("network", "posterior", "field").values()]
 NETWORKS = list(dict.fromkeys(NETWORKS))  # two names of one class
@@ -48,7 +49,7 @@ def test_numbers_dates_ids_and_constants_are_handled(learner):
     assert fitted.notes_ == [*LEFT_OUT, "Cut into intervals: age, pay, since."]
     assert set(fitted.model_.schema.names) == {"age", "pay", "since", "buys"}
     assert fitted.model_.schema["since"].dated
-    assert fitted.model_.provenance["left_out"].keys() == {"visitor_id", "country"}
+    assert fitted.model_.record.preparation.left_out.keys() == {"visitor_id", "country"}
 
 
 @pytest.mark.parametrize("learner", CLASSIFIERS)
@@ -126,5 +127,5 @@ def test_read_says_what_it_did_without_a_warning():
     assert table.take(np.arange(10)).notes == table.notes
     assert cp.read(table) is table
     assert "discretize" in cp.read.__doc__
-    with pytest.raises(Exception, match="'discretise' is not known; did you mean 'discretize'"):
+    with raises(Exception, parameter="option", value="discretise"):
         cp.read(messy_frame(), discretise="mdl")

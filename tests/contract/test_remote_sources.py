@@ -144,7 +144,7 @@ def test_a_bucket_that_goes_and_files_that_change(store):
 def test_a_column_name_twice(store):
     rows = pa.table([pa.array([1, 2]), pa.array([1, 2])], names=["a", "a"])
     put_parquet(store, "twice.parquet", rows)
-    with pytest.raises(DataError, match="the column name 'a' occurs twice"):
+    with pytest.raises(DataError, match="the column name 'a' occurs 2 times"):
         cp.FileSource("s3://visits/twice.parquet")
 
 

@@ -1,4 +1,4 @@
-"""Sources whose missing cells are resolved: the same as of the resolved table in memory."""
+"""Sources with a policy for missing cells: the counts of the table resolved in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from contract.count_source_suite import (
 from contract.test_count_sources import SOURCES, stream_of_tables
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.counts import view as module
-from counterpane.counts.view import SourceView, resolved
+from counterpane.counts.view import SourceView, with_missing_policy
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, TableSizeError
 
@@ -39,7 +39,7 @@ def with_incomplete_rows(table):
 
 
 def complete_rows(table):
-    return resolved(with_incomplete_rows(table), "drop")
+    return with_missing_policy(with_incomplete_rows(table), "drop")
 
 
 def complete_rows_streamed(table):
@@ -52,12 +52,12 @@ def complete_rows_streamed(table):
 def nothing_missing(table):
     if table.has_missing.any():
         pytest.skip("missing cells would be states")
-    return resolved(stream_of_tables(table), "state")
+    return with_missing_policy(stream_of_tables(table), "state")
 
 
 @pytest.mark.parametrize("make", [nothing_missing, complete_rows_streamed])
 class TestResolvedSource(CountSourceSuite):
-    """Every promise, where the resolved table is the table given."""
+    """Every promise, where the with_missing_policy table is the table given."""
 
     test_progress_and_cancellation = None  # of rows that are left out too
     test_a_stopped_source_still_counts = None
@@ -74,7 +74,7 @@ class TestResolvedSource(CountSourceSuite):
 def test_all_answers_are_those_of_the_resolved_table(make, missing, weights):
     table = make_table(rows=700, missing=0.05, weights=weights, seed=5)
     want = table.resolve_missing(missing)
-    source = resolved(make(table), missing)
+    source = with_missing_policy(make(table), missing)
     assert source.schema == want.schema
     assert (source.n_rows, source.total_weight) == (want.n_rows, want.total_weight)
     assert not source.has_missing.any()
@@ -101,7 +101,7 @@ def test_all_answers_are_those_of_the_resolved_table(make, missing, weights):
     assert np.array_equal(found.weights, expected.weights)
     assert np.array_equal(source.map_reduce(Rows, [2, 1]).codes, want.codes[[2, 1]])
     sums = sum_and_rows(want.codes[[2, 1]].astype(float), want.weights)
-    assert source.sum_rows(sum_and_rows, [2, 1]).tolist() == sums.tolist()
+    assert source.map_reduce(sum_and_rows, [2, 1]).tolist() == sums.tolist()
     assert_counts(source.cache(), want, scopes[:5])
 
 
@@ -109,9 +109,9 @@ def test_all_answers_are_those_of_the_resolved_table(make, missing, weights):
 def test_missing_cells_can_be_refused(make):
     table = make_table((2, 3, 2), 300, missing=0.1)
     with pytest.raises(DataError, match=r"column 'x1' has missing cells.*missing='drop'"):
-        resolved(make(table), "error")
+        with_missing_policy(make(table), "error")
     complete = make_table((2, 3, 2), 300)
-    assert_counts(resolved(make(complete), "error"), complete, [[0, 1], [2]])
+    assert_counts(with_missing_policy(make(complete), "error"), complete, [[0, 1], [2]])
 
 
 @sources
@@ -122,7 +122,7 @@ def test_missing_cells_in_rows_of_no_weight(make, missing):
     codes[1, table.weights == 0] = 3
     table = Table(table.schema, codes, table.weights)
     want = table.resolve_missing(missing)
-    source = resolved(make(table), missing)
+    source = with_missing_policy(make(table), missing)
     assert source.schema == want.schema
     assert source.n_rows == want.n_rows
     assert_counts(source, want, [[0, 1], [1, 2], [1], [2, 1, 0]])
@@ -132,19 +132,19 @@ def test_missing_cells_in_rows_of_no_weight(make, missing):
 def test_no_row_is_complete(make):
     table = Table(Schema.from_cards([2, 3]), [[2, 2, 0], [0, 1, 3]])
     with pytest.raises(DataError, match=r"each of 3 rows has a missing cell; pass missing='state'"):
-        resolved(make(table), "drop")
-    assert resolved(make(table), "state").counts([[0, 1]])[0].tolist() == [
+        with_missing_policy(make(table), "drop")
+    assert with_missing_policy(make(table), "state").counts([[0, 1]])[0].tolist() == [
         [0, 0, 0, 1], [0, 0, 0, 0], [1, 1, 0, 0]]  # fmt: skip
 
 
 def test_a_source_is_resolved_once():
     table = make_table((2, 3), 50, missing=0.1)
-    source = resolved(stream_of_tables(table), "state")
-    assert resolved(source, "drop") is source
-    dropped = resolved(stream_of_tables(table), "drop")
-    assert resolved(dropped, "state") is dropped
+    source = with_missing_policy(stream_of_tables(table), "state")
+    assert with_missing_policy(source, "drop") is source
+    dropped = with_missing_policy(stream_of_tables(table), "drop")
+    assert with_missing_policy(dropped, "state") is dropped
     memory = MemoryCounts(make_table((2, 3), 50))
-    assert resolved(memory, "error") is memory
+    assert with_missing_policy(memory, "error") is memory
 
 
 def test_single_columns_are_counted_once():
@@ -154,7 +154,7 @@ def test_single_columns_are_counted_once():
         passes.append(1)
         return [table]
 
-    source = resolved(StreamCounts(table.schema, batches), "state")
+    source = with_missing_policy(StreamCounts(table.schema, batches), "state")
     passes.clear()
     singles = [[i] for i in range(len(CARDS))]
     assert source.counts(singles).scans == 0
@@ -169,23 +169,25 @@ def test_a_stream_remembers_what_the_look_found():
     table = make_table((2, 3, 2), 100, missing=0.1)
     stream = stream_of_tables(table)
     assert stream.has_missing.all()
-    resolved(stream, "state")
+    with_missing_policy(stream, "state")
     assert stream.has_missing.tolist() == table.has_missing.tolist()
 
 
 def test_few_distinct_rows_are_kept_and_many_are_not(monkeypatch):
     table = make_table((2, 3, 2), 400, missing=0.1)
     want = table.resolve_missing("drop")
-    kept = resolved(stream_of_tables(table), "drop")
+    kept = with_missing_policy(stream_of_tables(table), "drop")
     assert kept._complete is not None
     monkeypatch.setattr(module, "COMPLETE_ROWS", 10)
-    streamed = resolved(stream_of_tables(table), "drop")
+    streamed = with_missing_policy(stream_of_tables(table), "drop")
     assert streamed._complete is None
     for source in (kept, streamed):
         assert_counts(source, want, [[0, 1], [2], [1, 2, 0]])
     monkeypatch.undo()
     real = Table(table.schema, table.codes, np.random.default_rng(0).random(400))
-    assert resolved(stream_of_tables(real), "drop")._complete is None  # in the order of the rows
+    assert (
+        with_missing_policy(stream_of_tables(real), "drop")._complete is None
+    )  # in the order of the rows
 
 
 def test_a_batch_that_would_outgrow_its_limit_is_counted_by_rows(monkeypatch):
@@ -205,12 +207,12 @@ def largest(codes, weights):
 def test_blocks_without_a_complete_row_add_nothing():
     schema = Schema.from_cards([2, 3])
     parts = [Table(schema, [[0, 1], [3, 3]]), Table(schema, [[1], [2]]), Table(schema, [[1], [3]])]
-    source = resolved(StreamCounts(schema, lambda: parts), "drop")
+    source = with_missing_policy(StreamCounts(schema, lambda: parts), "drop")
     assert source.map_reduce(largest, [0, 1]).tolist() == [1, 2]
     assert source.n_rows == 1
     gone = Table(schema, [[2, 0], [0, 3]], [0.3, 0.6])
     with pytest.raises(DataError, match="each of 2 rows has a missing cell"):
-        resolved(StreamCounts(schema, lambda: [gone]), "drop")
+        with_missing_policy(StreamCounts(schema, lambda: [gone]), "drop")
 
 
 # ---- rows ----------------------------------------------------------------------------------------

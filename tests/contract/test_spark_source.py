@@ -29,7 +29,7 @@ from contract.count_source_suite import (
 )
 from contract.spark_accidents import Accident, dies, fails, slow
 from contract.test_learners_on_sources import LEARNERS, in_memory, table_of
-from counterpane.counts.engines.spark_frames import files_of
+from counterpane.counts.engines.spark import files_of
 from counterpane.data import Table
 from counterpane.errors import (
     DataError,
@@ -217,10 +217,10 @@ def test_options_declare_states_and_cuts(spark):
 @pytest.mark.parametrize(
     ("query", "options", "error", "words"),
     [
-        ("id AS a", {}, DiscretizeError, "'a' holds numbers .* more than max_states=20"),
-        ("id % 2 AS a", {"columns": ["b"]}, UnknownNameError, "column of the DataFrame 'b'"),
+        ("id AS a", {}, DiscretizeError, "'a' holds 1000 different whole numbers"),
+        ("id % 2 AS a", {"columns": ["b"]}, UnknownNameError, "column 'b' is not known"),
         ("id % 2 AS a", {"states": {"a": [0]}}, StateError, "1 is not one of 1 states"),
-        ("current_date() AS a", {}, DataError, "'a' holds date32"),
+        ("array(id) AS a", {}, DataError, "'a' holds .*[lL]ist"),
         ("id % 2 AS a, -1 AS w", {"weights": "w"}, WeightError, "'w' holds -1"),
         ("1 AS a, 2 AS a", {}, DataError, "'a' occurs twice"),
     ],
@@ -250,7 +250,7 @@ def test_only_a_plain_read_is_left_to_the_workers(spark, tmp_path):
     for frame in (plain, plain.select("b"), plain.alias("p").select("p.b", "p.a")):
         reader = files_of(frame)
         assert reader is not None
-        assert list(reader.types) == frame.columns
+        assert list(reader.names) == frame.columns
     kept = plain.select("b", "a").persist()
     others = [
         plain.where("a = 1"), plain.limit(3), plain.union(plain), plain.selectExpr("b AS a"),
@@ -387,7 +387,7 @@ def test_a_state_that_comes_last(spark, tmp_path):
 
 def test_a_column_that_changes_its_type(spark, tmp_path):
     write_files(tmp_path, [1, 2], ["x"])
-    with pytest.raises(DataError, match=r"'a' holds int64 .* and string in .*1\.parquet"):
+    with pytest.raises(DataError, match=r"'a' holds numbers in .* and texts in .*1\.parquet"):
         cp.SparkSource(tmp_path, spark=spark)
     with pytest.raises(DataError, match="Spark gave up reading states") as raised:
         cp.SparkSource(spark.read.schema("a bigint").parquet(str(tmp_path)))
@@ -409,5 +409,5 @@ def test_rows_that_change(request, spark, way):
     source = cp.SparkSource(frame)
     with pytest.raises(DataError, match=r"rows when the source was made.* the same rows each time"):
         source.counts([["a"]])
-    with pytest.raises(StateError, match=r"'b' has .* values that it had not .* the same rows"):
+    with pytest.raises(StateError, match=r"'b': \d+ is not one of .* make the source again"):
         source.counts([["b"]])

@@ -72,8 +72,8 @@ def test_a_report_of_weighted_rows_is_that_of_repeated_rows(name: str, tmp_path:
         model = learner.fit(weighted, "survived").model_
     else:
         model = learner.fit(weighted).model_
-    one = content(tmp_path, model, weighted, held_out=0)
-    two = content(tmp_path, model, repeated, held_out=0)
+    one = content(tmp_path, model, weighted, folds=0)
+    two = content(tmp_path, model, repeated, folds=0)
     for key in ROW_COUNTS:
         one.pop(key), two.pop(key)
     same(one, two)
@@ -82,7 +82,7 @@ def test_a_report_of_weighted_rows_is_that_of_repeated_rows(name: str, tmp_path:
 def test_the_baseline_and_the_confusion_have_the_weights(tmp_path: Path) -> None:
     weighted, _ = survivors()
     model = cp.NaiveBayes().fit(weighted, "survived").model_
-    found = content(tmp_path, model, weighted, held_out=0)["measures"]
+    found = content(tmp_path, model, weighted, folds=0)["measures"]
     measures = {line[0]: line[2:] for line in found["lines"]}
     share = 711 * 9 / (711 * 9 + 1490)
     assert measures["accuracy"][2] == pytest.approx(share)
@@ -99,9 +99,9 @@ def test_the_baseline_and_the_confusion_have_the_weights(tmp_path: Path) -> None
 def test_measures_of_held_out_rows_have_the_weights(tmp_path: Path) -> None:
     weighted, _ = survivors()
     model = cp.NaiveBayes().fit(weighted, "survived").model_
-    found = content(tmp_path, model, weighted, held_out=0.3)["measures"]
+    found = content(tmp_path, model, weighted, folds=3)["measures"]
     fresh, itself, base = {line[0]: line[2:] for line in found["lines"]}["accuracy"]
-    assert fresh == pytest.approx(itself, abs=0.05)
+    assert fresh == pytest.approx(0.82, abs=0.03) and itself is None
     assert base == pytest.approx(0.81, abs=0.03)
 
 
@@ -136,6 +136,6 @@ def test_held_out_measures_have_the_weights() -> None:
     weighted, _ = survivors()
     measures = cp.evaluate.held_out_measures(cp.NaiveBayes(), weighted, "survived")
     share = 711 * 9 / (711 * 9 + 1490)
-    assert measures.prior["accuracy"] == pytest.approx(share)
+    assert measures.prior.accuracy == pytest.approx(share)
     assert measures.accuracy.value > share - 0.01
-    assert measures.to_dict()["rows"] == 711 * 9 + 1490
+    assert measures.figures("").rows == 711 * 9 + 1490

@@ -350,7 +350,7 @@ def wrong_array(rng, ndim):
 
 def words_of(function):
     """(name, number of dimensions) of each argument, 0 for a number or a named tuple."""
-    line = re.search(r"\((.*)\)$", function.__doc__)[1]
+    line = re.search(r"\((.*)\)$", function.__doc__, re.MULTILINE)[1]
     words = [re.fullmatch(r"(\w+)(\[.*\])?", word) for word in line.split(";")[0].split()]
     return [(w[1], w[2].count(",") + 1 if w[2] else 0) for w in words]
 

@@ -59,7 +59,7 @@ def ask(cards, tables, evidence, stages, limit, task, targets=(), chunks=1):
     return out, log_weight, best, report
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_all_tasks_agree_with_enumeration(seed):
     rng = np.random.default_rng(seed)
     cards, tables = random_network(rng)

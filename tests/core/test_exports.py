@@ -1,9 +1,10 @@
-"""Every exported kernel has a stub that agrees with it and a test beside a naive reference."""
+"""Every exported kernel states its types, and has a test beside a naive reference."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import runpy
 from pathlib import Path
 from types import BuiltinFunctionType
 
@@ -12,8 +13,8 @@ import pytest
 from counterpane import _core
 
 HERE = Path(__file__).parent
-STUBS = Path(__file__).parents[2] / "src" / "counterpane" / "_core"
-AREAS = sorted(p.stem for p in STUBS.glob("*.pyi") if p.stem != "__init__")
+STUBS = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "stubs.py"))
+AREAS = sorted(name for name, value in vars(_core).items() if inspect.ismodule(value))
 
 
 def functions(area):
@@ -21,29 +22,27 @@ def functions(area):
     return {k: v for k, v in vars(module).items() if isinstance(v, BuiltinFunctionType)}
 
 
-def test_every_area_has_a_stub():
-    modules = {name for name, value in vars(_core).items() if inspect.ismodule(value)}
-    assert modules == set(AREAS)
-
-
 @pytest.mark.parametrize("area", AREAS)
-def test_stubs_agree(area):
-    tree = ast.parse((STUBS / f"{area}.pyi").read_text())
+def test_stub_lists_every_export(area):
     module = getattr(_core, area)
+    tree = ast.parse(STUBS["area_stub"](module, area))
     stubs = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    for name, function in functions(area).items():
+        arguments = [a.arg for a in stubs[name].args.posonlyargs]
+        assert arguments == list(inspect.signature(function).parameters)
+        assert all(a.annotation is not None for a in stubs[name].args.posonlyargs)
     classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
-    constants = {n.target.id for n in tree.body if isinstance(n, ast.AnnAssign)}
-    assert set(stubs) == set(functions(area))
-    for name, stub in stubs.items():
-        names = [a.arg for a in stub.args.posonlyargs]
-        assert names == list(inspect.signature(functions(area)[name]).parameters), name
-    types = {k for k, v in vars(module).items() if isinstance(v, type)}
-    assert set(classes) == types
-    for name, stub in classes.items():
-        fields = [n.target.id for n in stub.body if isinstance(n, ast.AnnAssign)]
-        assert fields == list(getattr(module, name)._fields), name
-    numbers = {k for k, v in vars(module).items() if isinstance(v, int)}
-    assert constants == numbers
+    for name in (k for k, v in vars(module).items() if isinstance(v, type)):
+        fields = [n.target.id for n in classes[name].body]
+        assert fields == list(getattr(module, name)._fields)
+
+
+def test_stub_states_types_of_arguments_and_results():
+    text = STUBS["area_stub"](_core.counts, "counts")
+    assert "def count_radix(codes: Codes, cards: Ints," in text
+    text = STUBS["area_stub"](_core.inference, "inference")
+    assert "class Tree(NamedTuple):\n    parents: Ints\n" in text
+    assert "rules: features.RuleMasks" in text
 
 
 @pytest.mark.parametrize("area", AREAS)

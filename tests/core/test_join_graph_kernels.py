@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.core.test_exact_answer import random_network
 
+from core.test_exact_answer import random_network
 from counterpane._core import inference
 from counterpane.ragged import flatten, join, offsets_of
 from reference import core_inference

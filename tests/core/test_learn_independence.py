@@ -12,14 +12,13 @@ from reference import partial_reference
 from reference.core_learn_independence import (
     bit_row,
     bit_rows,
-    both_ways,
     conditioning_sets,
     graph_of,
     members_of,
     pair_of,
     reachable,
 )
-from reference.particles_reference import all_pairs, class_moves, information, is_separated
+from reference.particles_reference import all_pairs, information, is_separated
 
 SIZES = [5, 66]
 SHARES = np.array([0.4, 0.15, 0.3])
@@ -133,69 +132,6 @@ def test_walk_keeps_the_number_of_edges(n, kind):
             assert ratio == pytest.approx(particles.log_ratio(graph, end), abs=1e-9)
             assert ratio > math.log(draw[3])
     assert n_taken > 5
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_class_walk(n):
-    """Removals and additions from the definition; swaps stay in the class."""
-    n_taken = 0
-    for seed in range(20 if n < 9 else 1):
-        particles = Particles(n, seed, size=6 if n < 9 else 1, n_tests=3)
-        draws = particles.rng.random((len(particles.graphs), 4))
-        after, ratios = particles.move(learn_independence.class_walk, draws)
-        particles.check()
-        for graph, end, ratio, draw in zip(particles.before, after, ratios, draws, strict=True):
-            n_taken += end != graph
-            if draw[0] >= 2 / 3:
-                assert len(end) == len(graph)
-                said = [[is_separated(g, *t) for t in particles.asked] for g in (graph, end)]
-                assert said[0] == said[1]
-                continue
-            way = int(draw[0] < 1 / 3)  # 1 removes
-            free = class_moves(graph, n, particles.asked)[way]
-            if not free:
-                assert end == graph
-                continue
-            proposed = graph ^ {frozenset(both_ways(free)[int(draw[1] * 2 * len(free))])}
-            back = class_moves(proposed, n, particles.asked)[1 - way]
-            log_ratio = particles.log_prior[len(proposed)] - particles.log_prior[len(graph)]
-            log_ratio += math.log(len(free) / len(back))
-            assert end == (proposed if log_ratio > math.log(draw[3]) else graph)
-            assert math.isnan(ratio) if end == graph else ratio == pytest.approx(log_ratio)
-    assert n_taken > 10 or n > 9
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_jump(n):
-    for seed in range(10 if n < 9 else 3):
-        particles = Particles(n, seed)
-        masks = random_graphs(particles.rng, n, 6)
-        draws, ratios = particles.rng.random(6), np.empty(6)
-        learn_independence.jump(
-            particles.graphs, particles.tests, particles.reached, particles.sizes,
-            particles.totals, particles.log_prior, np.array([bit_rows(m, n) for m in masks]),
-            draws, ratios,
-        )  # fmt: skip
-        particles.check()
-        for p, graph in enumerate(particles.before):
-            log_ratio = particles.log_ratio(graph, graph ^ masks[p])
-            taken = log_ratio > math.log(draws[p])
-            assert graph_of(particles.graphs[p]) == (graph ^ masks[p] if taken else graph)
-            assert ratios[p] == pytest.approx(log_ratio) if taken else math.isnan(ratios[p])
-
-
-@pytest.mark.parametrize("n", [2, 5, 64, 66])
-def test_addable_and_removable(n):
-    particles = Particles(n, seed=n, size=8 if n < 9 else 1, n_tests=3)
-    free = np.zeros_like(particles.graphs[0])
-    for p, graph in enumerate(particles.before):
-        add, drop = class_moves(graph, n, particles.asked)
-        facts = (particles.graphs[p], particles.tests, particles.reached[p], free)
-        assert learn_independence.addable(*facts) == len(add)
-        assert graph_of(free) == add
-        assert learn_independence.removable(*facts) == len(drop)
-        assert graph_of(free) == drop
-        assert graph_of(particles.graphs[p]) == graph
 
 
 @pytest.mark.parametrize(("n", "size"), [(5, 70), (66, 3)])

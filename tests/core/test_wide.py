@@ -11,7 +11,7 @@ import pytest
 
 import counterpane as cp
 from counterpane._core import wide
-from counterpane.learn.bayesian.wide_search import (
+from counterpane.learners.bayesian.wide_search import (
     WideSearch,
     both_ways,
     lane_blocks,
@@ -234,7 +234,7 @@ def test_steps_of_a_screened_search(monkeypatch):
     codes = random_codes(rng, cards, 600)
     data = data_of(codes, cards)
     results = {}
-    monkeypatch.setattr("counterpane.learn.bayesian.wide_search.SECOND_BATCH", 32)
+    monkeypatch.setattr("counterpane.learners.bayesian.wide_search.SECOND_BATCH", 32)
     for effort in ("thorough", "default"):
         for n_jobs in (1, 2):
             search = WideSearch(data, effort=effort, n_jobs=n_jobs)

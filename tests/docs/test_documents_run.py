@@ -56,7 +56,12 @@ def blocks_of(document: str) -> list[Block]:
 
 
 BLOCKS = {document: blocks_of(document) for document in DOCUMENTS}
-NUMBERED = [(document, i) for document, blocks in BLOCKS.items() for i in range(len(blocks))]
+QUICK = ("README.md", "docs/tutorial.md")  # the others are slow tests
+NUMBERED = [
+    pytest.param(document, i, marks=() if document in QUICK else pytest.mark.slow)
+    for document, blocks in BLOCKS.items()
+    for i in range(len(blocks))
+]
 
 
 class Reader:

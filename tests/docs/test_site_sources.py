@@ -67,10 +67,9 @@ def test_method_page_is_complete(path: Path) -> None:
 
 def test_every_learner_has_a_page() -> None:
     shown = "".join(path.read_text(encoding="utf-8") for path in METHODS)
-    for home, names in cp._HOMES.items():
-        if home.startswith("counterpane.learn."):
-            for name in set(names) - WITHOUT_PAGE:
-                assert f":: counterpane.{name}\n" in shown, name
+    for name, home in cp._HOME_OF.items():
+        if home.startswith("counterpane.learners.") and name not in WITHOUT_PAGE:
+            assert f":: counterpane.{name}\n" in shown, name
 
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda p: p.stem)
@@ -124,7 +123,7 @@ def test_figures_are_shown_to_four_digits() -> None:
 def test_source_trees_of_the_documents_name_every_package() -> None:
     source = Path(cp.__file__).parent
     folders = {p.parent.name for p in source.glob("*/__init__.py")}
-    families = {p.parent.name for p in (source / "learn").glob("*/__init__.py")}
+    families = {p.parent.name for p in (source / "learners").glob("*/__init__.py")}
     readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Source tree")[2]
     floors = (DOCS / "design" / "architecture.md").read_text(encoding="utf-8")
     for text in (readme, floors):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import counterpane as cp
-from counterpane.learn.registry import LEARNERS
+from counterpane.learners.registry import LEARNERS
 from faults.files_fuzzer import scratch
 from faults.outcomes import judge
 

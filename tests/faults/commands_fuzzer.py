@@ -42,7 +42,7 @@ COMMANDS = (
     "effect {m.cp} sex survived --as-drawn --baseline sex=male --seed 1",
     "compare {t.csv} --method chow-liu --folds 2 --no-baselines --seed 1 --markdown {c.md}",
     "compare {t.csv} --target survived --method naive-bayes --holdout 0.5 --no-baselines",
-    "report {m.cp} --data {t.csv} -o {r.html} --target survived --title page --held-out 0.3",
+    "report {m.cp} --data {t.csv} -o {r.html} --target survived --title page --folds 3",
     "convert {m.cp} {n.bif} --plain-names",
     "convert {d.cp} {n.mn} --to mn --orders all --data {t.csv}",
     "convert {m.cp} {n.svg}",

@@ -16,7 +16,7 @@ import numpy as np
 
 import counterpane as cp
 from counterpane.disk import TEMPORARY
-from counterpane.learn import driver
+from counterpane.learners import driver
 
 
 def killed_while(work: Callable[[], Any], seconds: float) -> None:

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import counterpane as cp
-from counterpane.counts.engines.arrow import FileSource
+from counterpane.counts.blocks import FileSource
 from counterpane.errors import CounterpaneError
-from counterpane.learn.registry import find_learner
+from counterpane.learners.registry import find_learner
 from faults.outcomes import judge
 
 CLOSE = 1e-8  # of sums of probabilities to 1

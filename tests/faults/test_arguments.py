@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
+from error_checks import raises
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def test_seeds_of_a_wrong_kind(model, seed):
         lambda: cp.InteractionClassifier(random_state=seed).fit(table, "survived"),
         lambda: cp.bootstrap(cp.ChowLiu(), table, n=2, random_state=seed),
     ):
-        with pytest.raises(cp.CounterpaneError, match="random_state"):
+        with raises(cp.CounterpaneError, parameter="random_state"):
             call()
 
 

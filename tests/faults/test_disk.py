@@ -11,8 +11,9 @@ import pytest
 
 import counterpane as cp
 from counterpane.disk import TEMPORARY, write_atomically
-from counterpane.learn import driver
+from counterpane.learners import driver
 from counterpane.report.page import write_report
+from error_checks import raises
 from faults.disk_errors import check_error, each_call
 
 
@@ -103,7 +104,7 @@ def test_a_checkpoint_that_cannot_be_deleted_costs_no_model(tmp_path, monkeypatc
 def test_a_checkpoint_on_a_pipe_or_in_no_folder_is_refused_first(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for bad in ("pipe", "no/such.cp", ".", "x" * 300, "a\0b"):
-        with pytest.raises(cp.CounterpaneError, match="checkpoint=") as caught:
+        with raises(cp.CounterpaneError, parameter="checkpoint") as caught:
             cp.HillClimb(checkpoint=f"{tmp_path}/{bad}").fit(cp.load_dataset("titanic"))
         assert isinstance(caught.value, OSError)
     assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)

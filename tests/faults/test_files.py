@@ -43,7 +43,7 @@ def test_arrays_of_another_kind(tmp_path, classifier, ending, change):
     refused(tmp_path / "m.cp", classifier._replace(arrays={**classifier.arrays, name: other}))
 
 
-@pytest.mark.parametrize("change", [{"kind": 5}, {"provenance": [1]}, {"kind": None}])
+@pytest.mark.parametrize("change", [{"kind": 5}, {"note": [1]}, {"kind": None}])
 def test_headers_of_another_kind(tmp_path, classifier, change):
     refused(tmp_path / "m.cp", Content(**{**classifier._asdict(), **change}))
 

@@ -81,7 +81,7 @@ def test_a_classifier_that_holds_infinity_is_refused(tmp_path, learner, value):
     model = learner.fit(cp.load_dataset("titanic"), "survived").model_
     arrays = {name: array.copy() for name, array in model.to_arrays().items()}
     arrays["0.constant"][:1] = value
-    content = Content(model.kind, model.schema, arrays, model.provenance)
+    content = Content(model.kind, model.schema, arrays, {})
     write_native(tmp_path / "bad.cp", content)
     with pytest.raises(FileFormatError, match=r"0\.constant"):
         cp.load(tmp_path / "bad.cp")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane import boundary, memory
-from counterpane.learn.registry import LEARNERS
+from counterpane import memory
+from counterpane.checks import accepts
+from counterpane.learners.registry import LEARNERS
 from faults.peak import peak_growth
 
 GIB = 2**30
@@ -60,7 +61,7 @@ def test_a_limit_of_the_process_counts(monkeypatch):
 
 
 def test_a_failed_allocation_is_an_error_of_ours():
-    @boundary.public
+    @accepts()
     def ask():
         raise MemoryError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.learn.registry import LEARNERS
+from counterpane.learners.registry import LEARNERS
 
 CLASSIFIERS = [entry for entry in LEARNERS if entry.task == "classifier"]
 

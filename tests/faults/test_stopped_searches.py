@@ -10,9 +10,9 @@ import pytest
 import counterpane as cp
 from counterpane.counts import MemoryCounts
 from counterpane.errors import ParameterError
-from counterpane.learn.bayesian.hill_climb import ClimbSearch
-from counterpane.learn.bayesian.moves import Moves, make_limits
-from counterpane.learn.bayesian.structure_search import StagedSearch
+from counterpane.learners.bayesian.hill_climb import ClimbSearch
+from counterpane.learners.bayesian.moves import Moves, make_limits
+from counterpane.learners.bayesian.structure_search import StagedSearch
 from counterpane.progress import Control
 from counterpane.scores import as_score
 from counterpane.scores.row_cache import RowCache

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import counterpane as cp
-from counterpane.counts.engines.arrow import FileSource
+from counterpane.counts.blocks import FileSource
 from counterpane.counts.engines.sql import SqlSource
 from counterpane.data.columns import columns_of
-from counterpane.data.encoder import encode_column
+from counterpane.data.encoding import encode_column
 from counterpane.data.number_formats import widened
 from counterpane.errors import DataError, WeightError
 

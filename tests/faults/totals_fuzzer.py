@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import counterpane as cp
-from counterpane.learn.registry import LEARNERS, LearnerEntry
+from counterpane.learners.registry import LEARNERS, LearnerEntry
 from faults.outcomes import judge
 
 ENTRIES = [entry for entry in LEARNERS if entry.task != "ranker"]

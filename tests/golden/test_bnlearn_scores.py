@@ -17,7 +17,7 @@ import pytest
 
 from counterpane.counts import MemoryCounts
 from counterpane.data import Schema, Table
-from counterpane.data.files import read_table
+from counterpane.data.reading import read_table
 from counterpane.scores import AIC, BIC, K2, BDeu, LogLikelihood, score_dag, score_families
 from reference.random_codes import random_codes
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from counterpane.data import Table
-from counterpane.data.files import read_table
+from counterpane.data.reading import read_table
 from counterpane.graphs import Dag, same_class
-from counterpane.learn import GES, HillClimb, StructureSearch
+from counterpane.learners import GES, HillClimb, StructureSearch
 from counterpane.scores import BDeu
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from counterpane.counts import MemoryCounts
-from counterpane.data.files import read_table
-from counterpane.learn import ChowLiu
+from counterpane.data.reading import read_table
+from counterpane.learners import ChowLiu
 from counterpane.scores import BIC, BDeu, LogLikelihood, score_dag
 from reference import count_reference
 
@@ -48,7 +48,7 @@ def test_the_skeleton_is_bnlearns(learned):
 def test_the_score_is_the_empty_network_and_the_gains(learned):
     _, table, source, learner = learned
     empty = score_dag(LogLikelihood(), source, [()] * table.n_columns)
-    gains = [gain for _, _, gain in learner.gains_]
+    gains = [edge.strength for edge in learner.gains_]
     assert len(gains) == table.n_columns - 1
     assert gains == sorted(gains, reverse=True)
     assert learner.score_ == pytest.approx(empty + sum(gains), rel=1e-12)
@@ -59,7 +59,8 @@ def test_the_score_is_the_empty_network_and_the_gains(learned):
 
 def test_gains_are_mutual_information(learned):
     _, table, _, learner = learned
-    for a, b, gain in learner.gains_:
+    for edge in learner.gains_:
+        (a, b), gain = edge.ends, edge.strength
         scope = table.schema.indices((a, b))
         counts = count_reference.count(table.codes, None, table.schema.cards, scope)
         expected = table.n_rows * count_reference.information(counts)
@@ -122,4 +123,4 @@ def test_no_forest_is_better(shared_data, score, name):
     best = max(sum(max(gain[e], 0.0) for e in edges) for edges in labelled_trees(6))
     learner = ChowLiu(score=score).fit(chosen)
     assert learner.score_ == pytest.approx(empty + best, rel=1e-12)
-    assert all(g > 0 for _, _, g in learner.gains_)
+    assert all(edge.strength > 0 for edge in learner.gains_)

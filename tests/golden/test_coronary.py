@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.learn.bayesian.exact_posterior import ExactPosterior
-from counterpane.learn.bayesian.order_mcmc import OrderMCMC
+from counterpane.learners.bayesian.exact_posterior import ExactPosterior
+from counterpane.learners.bayesian.order_mcmc import OrderMCMC
 
 EDGES = [("Smoking", "P. Work"), ("M. Work", "Proteins"), ("M. Work", "Family")]
 KNOWN = {
@@ -27,7 +27,7 @@ def test_exact_posterior(table, prior):
     log_evidence, edges = KNOWN[prior]
     assert learner.log_evidence_ == pytest.approx(log_evidence, abs=1e-6)
     assert learner.best_score_ == pytest.approx(-6730.550147, abs=1e-6)
-    named = {(a, b): p for a, b, p in learner.edges_}
+    named = {edge.ends: edge.share_of_mark for edge in learner.edges_}
     assert [round(named[e], 4) for e in EDGES] == edges
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import counterpane as cp
 from contract.contributed import DOCUMENT, has_document, printed_module
-from counterpane.learn.registry import LEARNERS, LearnerEntry
+from counterpane.learners.registry import LEARNERS, LearnerEntry
 from counterpane.scores import score_dag, score_families
 
 pytestmark = pytest.mark.skipif(not has_document(), reason="the documents are not beside the tests")
@@ -37,7 +37,7 @@ def test_source_skeleton() -> None:
 
 
 def test_learner_skeleton() -> None:
-    learner = printed_module("learn/bayesian/best_parent.py").BestParent("bic")
+    learner = printed_module("learners/bayesian/best_parent.py").BestParent("bic")
     table = cp.load_dataset("titanic")
     model = learner.fit(table).model_
     assert all(len(model.dag.parents(c)) <= 1 for c in range(4))
@@ -52,5 +52,5 @@ def test_registry_line() -> None:
     entry = eval(line[0], {"LearnerEntry": LearnerEntry})
     assert entry.name not in {known.name for known in LEARNERS}
     assert entry.task in {known.task for known in LEARNERS}
-    home = f"learn/{entry.module.replace('.', '/')}.py"
+    home = f"learners/{entry.module.replace('.', '/')}.py"
     assert hasattr(printed_module(home), entry.class_name)

@@ -6,14 +6,15 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import counterpane as cp
 from counterpane.data import Schema, Table
+from law_settings import examples
 
 # Rows of weight zero may have states that no other row has.
-pytestmark = pytest.mark.filterwarnings("ignore::counterpane.data.encoder.UnknownCells")
+pytestmark = pytest.mark.filterwarnings("ignore::counterpane.data.encoding.UnknownCells")
 
 MAKERS = [cp.NaiveBayes, cp.TAN, cp.BayesNetClassifier]
 
@@ -39,7 +40,7 @@ def close(a, b):
     return np.allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables(), st.sampled_from(MAKERS))
 def test_probabilities_are_the_answers_of_the_model(table, make):
     classifier = fit(make, table)
@@ -51,7 +52,7 @@ def test_probabilities_are_the_answers_of_the_model(table, make):
     assert close(classifier.model_.class_probabilities(features), found)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables(), st.sampled_from(MAKERS), st.randoms(use_true_random=False))
 def test_weights_are_copies_in_any_order(table, make, random):
     copies = np.repeat(np.arange(table.n_rows), table.weights)
@@ -60,7 +61,7 @@ def test_weights_are_copies_in_any_order(table, make, random):
     assert close(one.predict_proba(table), other.predict_proba(table))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables(), st.sampled_from([cp.NaiveBayes, cp.BayesNetClassifier]))
 def test_a_constant_column_says_nothing(table, make):  # a tree may hang independent columns on it
     schema = Schema([cp.Variable("constant", ("same",)), *table.schema])
@@ -69,7 +70,7 @@ def test_a_constant_column_says_nothing(table, make):  # a tree may hang indepen
     assert close(fit(make, table).predict_proba(table), fit(make, wider).predict_proba(wider))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables())
 def test_the_names_of_the_classes_do_not_matter(table):  # but for ties, in trees and searches
     card = int(table.schema.cards[-1])
@@ -81,7 +82,7 @@ def test_the_names_of_the_classes_do_not_matter(table):  # but for ties, in tree
     assert close(found, fit(make, table).predict_proba(table))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(tables())
 def test_the_search_never_does_worse_than_the_class_alone(table):
     classifier = fit(partial(cp.BayesNetClassifier, smoothing="even"), table)

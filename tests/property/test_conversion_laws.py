@@ -5,14 +5,15 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import counterpane as cp
 from counterpane.features import Potential, Rules, Tree
+from law_settings import examples
 from reference import conversion_reference as reference
 
-SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = examples(40, suppress_health_check=list(HealthCheck))
 WAYS = ("all", "linear", "single", "given")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.data import Schema, Table
+from law_settings import examples
 
-SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = examples(60, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

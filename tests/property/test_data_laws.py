@@ -9,18 +9,19 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from counterpane.data.files import read_table
 from counterpane.data.intervals import cut_labels, mdl_cuts, quantile_cuts
+from counterpane.data.reading import read_table
 from counterpane.data.schema import Variable
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError
+from law_settings import examples
 from reference.data_reference import encode, fayyad_irani
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=4)
-quick = settings(max_examples=80, deadline=None)
+quick = examples(80)
 
 
 def columns_of(cells):
@@ -111,7 +112,7 @@ def test_labels_of_cuts_differ(cuts):
     assert Variable("x", cut_labels(cuts), tuple(cuts)).card == len(cuts) + 1
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(table=st.data())
 def test_texts_survive_a_csv_file(table, tmp_path_factory):
     words = TEXTS.map(lambda text: f"w{text}")  # texts that are no numbers, truths or blanks
@@ -133,7 +134,7 @@ SYNTAX = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(SYNTAX, max_size=25).map("".join), st.sampled_from(["f.csv", "f.arff", "f.csv.gz"]))
 def test_hostile_files_raise_our_errors_only(tmp_path_factory, text, name):
     path = tmp_path_factory.getbasetemp() / name

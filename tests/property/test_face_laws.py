@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import counterpane as cp
+from law_settings import examples
 
 # Rows of weight zero may have states that no other row has.
-pytestmark = pytest.mark.filterwarnings("ignore::counterpane.data.encoder.UnknownCells")
+pytestmark = pytest.mark.filterwarnings("ignore::counterpane.data.encoding.UnknownCells")
 
 
 @st.composite
@@ -30,7 +31,7 @@ def outcome(frame, labels, floor=True, **options):
     return learner.structures_, learner
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(tables())
 def test_order_does_not_matter(table):
     frame, labels, rng = table
@@ -41,7 +42,7 @@ def test_order_does_not_matter(table):
     np.testing.assert_array_equal(other.predict_proba(frame), learner.predict_proba(frame))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(tables())
 def test_weights_are_repetitions(table):
     frame, labels, rng = table
@@ -54,7 +55,7 @@ def test_weights_are_repetitions(table):
     np.testing.assert_array_equal(other.predict_proba(frame), learner.predict_proba(frame))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(tables())
 def test_classes_are_only_names(table):
     """Of the search. The floor's folds are dealt in the order of names, so they may differ."""

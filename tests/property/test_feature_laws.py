@@ -6,15 +6,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpane.errors import ScopeError
 from counterpane.features import Blanket, Potential, Rules
 from counterpane.features.conditions import number_groups
-from counterpane.learn.markov.feature_rows import Incidence
-from counterpane.learn.markov.weights import merge_equal
+from counterpane.learners.markov.feature_rows import Incidence
+from counterpane.learners.markov.weights import merge_equal
 from counterpane.ragged import ranges
+from law_settings import examples
 
 CARDS = (2, 3, 1, 4)
 ROWS = list(product(*map(range, CARDS)))
@@ -58,7 +59,7 @@ scopes = st.lists(some, max_size=4)
 
 
 @given(rules)
-@settings(max_examples=150)
+@examples(150)
 def test_the_same_rows_have_the_same_form(drawn):
     drawn = [*drawn, *((w, written_otherwise(c)) for w, c in drawn)]
     found = Rules.from_list(CARDS, drawn).conditions.simplified(np.array(CARDS))
@@ -75,7 +76,7 @@ def test_the_same_rows_have_the_same_form(drawn):
 
 
 @given(rules, scopes, st.integers(0, 2**32 - 1))
-@settings(max_examples=100)
+@examples(100)
 def test_merging_keeps_the_sum_and_leaves_no_two_alike(drawn, asked, seed):
     rng = np.random.default_rng(seed)
     shapes = [[CARDS[v] for v in scope] for scope in asked]
@@ -107,7 +108,7 @@ def test_merging_keeps_the_sum_and_leaves_no_two_alike(drawn, asked, seed):
 
 
 @given(rules)
-@settings(max_examples=60)
+@examples(60)
 def test_slots_hold_what_each_state_gains(drawn):
     """For each row and variable, the slots of the entries whose rest holds sum up to the rules."""
     rules = Rules.from_list(CARDS, drawn)

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import FileFormatError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork, load
+from law_settings import examples
 from reference.plain_files import uncommented
 
-SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = examples(40, suppress_health_check=list(HealthCheck))
 SUFFIXES = [".bif", ".net", ".uai", ".xdsl", ".xml"]
 KEYWORDS = ["table", "default", "network", "node", "data", "states", "property", "BIF", "cpt", "|"]
 ODD = [

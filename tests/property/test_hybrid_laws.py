@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import counterpane as cp
+from law_settings import examples
 from reference.hybrid_reference import Reference
 
 
@@ -28,7 +29,7 @@ def tables(draw, most_columns=7):
 
 
 @given(tables(), st.integers(1, 4), st.integers(1, 5), st.sampled_from(["mdl", "bic"]))
-@settings(max_examples=80)
+@examples(80)
 def test_the_pseudo_likelihood_never_falls_while_merging(table, k, k_max, score):
     learner = cp.HybridRandomFieldLearner(k, k_max, score).fit(table)
     merging = [r["pll"] for r in learner.trace_ if r["stage"] == "merging"]
@@ -41,7 +42,7 @@ def test_the_pseudo_likelihood_never_falls_while_merging(table, k, k_max, score)
 
 
 @given(tables(most_columns=4), st.integers(1, 3), st.integers(1, 3))
-@settings(max_examples=25)
+@examples(25)
 def test_the_reference_agrees_on_any_table(table, k, k_max):
     names, cards = table.schema.names, table.schema.cards
     twin = Reference(table.codes.T, cards, names, table.weights, k=k, k_max=k_max)

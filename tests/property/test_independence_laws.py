@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpane.counts import MemoryCounts
@@ -21,6 +21,7 @@ from counterpane.independence import (
     interaction_information,
     mutual_information,
 )
+from law_settings import examples
 from reference import independence_reference as naive
 
 SIZE = 6
@@ -96,7 +97,7 @@ def tables(draw: Any, n: int = 4) -> Table:
     return Table(Schema.from_cards(cards), np.array(rows).T)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(tables(), st.permutations(range(4)), st.integers(0, 2))
 def test_tests_are_their_naive_twins(table: Table, order: list[int], n_given: int) -> None:
     source = MemoryCounts(table)
@@ -118,7 +119,7 @@ def test_tests_are_their_naive_twins(table: Table, order: list[int], n_given: in
     assert verdict.probability == pytest.approx(expected[2], rel=1e-9)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(tables())
 def test_information_identities(table: Table) -> None:
     source = MemoryCounts(table)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from counterpane.data import Schema, Table
@@ -15,9 +15,10 @@ from counterpane.features import Potential
 from counterpane.graphs import Dag
 from counterpane.inference import CliqueTree, JunctionMarginals, calibration, query_rows
 from counterpane.models import BayesianNetwork
+from law_settings import examples
 from reference import inference_reference as reference
 
-SETTINGS = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = examples(50, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

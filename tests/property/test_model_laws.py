@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from counterpane.data.schema import Schema
@@ -14,9 +14,10 @@ from counterpane.errors import EvidenceError
 from counterpane.features import Blanket, Potential, Rules
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork
+from law_settings import examples
 from reference import model_reference as reference
 
-SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = examples(40, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpane.data import Schema, Table
-from counterpane.learn.bayesian.exact_posterior import ExactPosterior
-from counterpane.learn.bayesian.order_mcmc import OrderMCMC
+from counterpane.learners.bayesian.exact_posterior import ExactPosterior
+from counterpane.learners.bayesian.order_mcmc import OrderMCMC
 from counterpane.scores import BIC, K2, BDeu
+from law_settings import examples
 
 
 @st.composite
@@ -36,7 +37,7 @@ def is_a_posterior(p):
     assert (p + p.T).max() <= 1 + 1e-9  # an edge cannot go both ways
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tables(), scores, priors)
 def test_edges_are_probabilities_and_the_sum_exceeds_the_best(table, score, prior):
     learner = ExactPosterior(score, prior=prior).fit(table)
@@ -44,7 +45,7 @@ def test_edges_are_probabilities_and_the_sum_exceeds_the_best(table, score, prio
     assert learner.log_evidence_ >= learner.best_score_ - 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables(), scores, priors, st.randoms(use_true_random=False))
 def test_the_order_of_columns_does_not_matter(table, score, prior, random):
     order = list(range(table.n_columns))
@@ -58,7 +59,7 @@ def test_the_order_of_columns_does_not_matter(table, score, prior, random):
     np.testing.assert_allclose(there.best_score_, here.best_score_, rtol=1e-12, atol=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(tables(), st.sampled_from([BDeu(), BDeu(7), BIC()]))
 def test_the_best_network_is_at_least_as_good_with_more_parents(table, score):
     best = [ExactPosterior(score, max_parents=k).fit(table).best_score_ for k in range(4)]
@@ -66,7 +67,7 @@ def test_the_best_network_is_at_least_as_good_with_more_parents(table, score):
 
 
 @pytest.mark.filterwarnings("ignore::counterpane.UnsettledChains")
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(tables(), scores, st.booleans(), st.integers(0, 100))
 def test_sampled_edges_are_probabilities(table, score, partition, seed):
     learner = OrderMCMC(

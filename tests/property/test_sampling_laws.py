@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpane.errors import EvidenceError
@@ -11,9 +11,10 @@ from counterpane.features import Blanket, Potential, Rules
 from counterpane.inference import gibbs_tables
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.inference.mean_field import MeanField, mean_field
+from law_settings import examples
 from reference.sampling_reference import rows_of
 
-FAST = settings(max_examples=60, deadline=None)
+FAST = examples(60)
 SHORT = Gibbs(n_chains=1, n_samples=3, burn_in=2)
 
 

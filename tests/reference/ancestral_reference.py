@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from tests.reference.graph_reference import trail_separated
+from reference.graph_reference import trail_separated
 
 KINDS = ((1, 2), (2, 1), (2, 2), (1, 1))  # marks at (i, j)
 

@@ -5,30 +5,34 @@ from __future__ import annotations
 from itertools import combinations, pairwise
 
 
-def overlapping(positions, widths, height):
+def overlapping(positions, sizes):
     """Pairs of nodes whose boxes overlap."""
     return [
         (a, b)
         for a, b in combinations(positions, 2)
-        if abs(positions[a][0] - positions[b][0]) < (widths[a] + widths[b]) / 2 - 1e-6
-        and abs(positions[a][1] - positions[b][1]) < height - 1e-6
+        if all(
+            abs(positions[a][k] - positions[b][k]) < (sizes[a][k] + sizes[b][k]) / 2 - 1e-6
+            for k in (0, 1)
+        )
     ]
 
 
-def outside(positions, widths, height, size):
+def outside(positions, sizes, size):
     """Nodes whose boxes leave the drawing."""
     return [
         name
-        for name, (x, y) in positions.items()
-        if x - widths[name] / 2 < -1e-6
-        or x + widths[name] / 2 > size[0] + 1e-6
-        or y - height / 2 < -1e-6
-        or y + height / 2 > size[1] + 1e-6
+        for name, center in positions.items()
+        if any(
+            center[k] - sizes[name][k] / 2 < -1e-6
+            or center[k] + sizes[name][k] / 2 > size[k] + 1e-6
+            for k in (0, 1)
+        )
     ]
 
 
-def on_border(point, center, width, height):
+def on_border(point, center, size):
     """Whether a point is on the border of a box."""
+    width, height = size
     dx, dy = abs(point[0] - center[0]), abs(point[1] - center[1])
     inside = dx <= width / 2 + 1e-6 and dy <= height / 2 + 1e-6
     return inside and (abs(dx - width / 2) < 1e-6 or abs(dy - height / 2) < 1e-6)
@@ -51,14 +55,15 @@ def crossings(lines):
     )
 
 
-def cut_boxes(routes, positions, widths, height):
+def cut_boxes(routes, positions, sizes):
     """(edge, node) where the edge's line runs through the box of a node that is not its end."""
     found = []
     for edge, points in routes.items():
         for name, (x, y) in positions.items():
             if name in edge:
                 continue
-            left, right = x - widths[name] / 2 + 1e-6, x + widths[name] / 2 - 1e-6
+            width, height = sizes[name]
+            left, right = x - width / 2 + 1e-6, x + width / 2 - 1e-6
             top, bottom = y - height / 2 + 1e-6, y + height / 2 - 1e-6
             corners = [(left, top), (right, top), (right, bottom), (left, bottom)]
             sides = [*pairwise(corners), (corners[-1], corners[0])]

@@ -129,18 +129,6 @@ def running_intersection(cliques, links) -> bool:
     return True
 
 
-def maximal_cliques(n: int, edges) -> set[tuple[int, ...]]:
-    """By testing every set of nodes."""
-    joined = {frozenset(e) for e in edges}
-    complete = [
-        set(nodes)
-        for k in range(1, n + 1)
-        for nodes in combinations(range(n), k)
-        if all(frozenset(p) in joined for p in combinations(nodes, 2))
-    ]
-    return {tuple(sorted(c)) for c in complete if not any(c < d for d in complete)}
-
-
 def least_fill(n: int, edges, cards) -> tuple[list[int], set[Edge]]:
     """Order and added edges, counting every node's missing pairs anew at every step."""
     joined = {frozenset(e) for e in edges}
@@ -166,6 +154,18 @@ def least_fill(n: int, edges, cards) -> tuple[list[int], set[Edge]]:
 def subsets(nodes) -> list[frozenset[int]]:
     nodes = sorted(nodes)
     return [frozenset(c) for k in range(len(nodes) + 1) for c in combinations(nodes, k)]
+
+
+def maximal_cliques(n: int, edges) -> set[tuple[int, ...]]:
+    """By testing every set of nodes."""
+    joined = {frozenset(e) for e in edges}
+    complete = [
+        set(nodes)
+        for k in range(1, n + 1)
+        for nodes in combinations(range(n), k)
+        if all(frozenset(p) in joined for p in combinations(nodes, 2))
+    ]
+    return {tuple(sorted(c)) for c in complete if not any(c < d for d in complete)}
 
 
 def all_intersections(edges) -> set[frozenset[int]]:

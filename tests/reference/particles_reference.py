@@ -58,14 +58,6 @@ def posterior(n, tests, gaps, kind):
     return {g: w / total for g, w in weights.items()}
 
 
-def class_moves(graph, n, tests):
-    """The edges that can be added, and removed, without changing what a graph says of any test."""
-    said = signature(graph, tests)
-    add = {p for p in all_pairs(n) if p not in graph and signature(graph | {p}, tests) == said}
-    drop = {p for p in graph if signature(graph - {p}, tests) == said}
-    return add, drop
-
-
 def entropy(counts):
     total = sum(counts)
     return -sum(c / total * math.log2(c / total) for c in counts if c)

@@ -143,6 +143,34 @@ COUNTERPANE_ONCE void describe(Signature& signature, std::string_view word, cons
   }
 }
 
+// The Python type of an argument, a field or a result, for the stubs: "int", "uint8[]", "features.Parts",
+// "tuple[int,float]"; a struct without a Python name is the tuple of its fields.
+template <class T>
+struct Named {
+  static inline std::string name;  // of a named tuple, with its area; set when the module is loaded
+};
+template <class T>
+struct IsTuple : std::false_type {};
+template <class... T>
+struct IsTuple<std::tuple<T...>> : std::true_type {};
+
+template <class T>
+COUNTERPANE_ONCE std::string type_text() {
+  const auto joined = []<class... F>(std::tuple<F...>*) {
+    std::string text;
+    ((text += (text.empty() ? "tuple[" : ",") + type_text<std::remove_cvref_t<F>>()), ...);
+    return text + "]";
+  };
+  if constexpr (std::is_void_v<T>) return "None";
+  else if constexpr (std::is_same_v<T, bool>) return "bool";
+  else if constexpr (std::is_floating_point_v<T>) return "float";
+  else if constexpr (std::is_arithmetic_v<T>) return "int";
+  else if constexpr (IsTuple<T>::value) return joined(static_cast<T*>(nullptr));
+  else if constexpr (Structure<T>)
+    return !Named<T>::name.empty() ? Named<T>::name : joined(static_cast<decltype(members(std::declval<T&>()))*>(nullptr));
+  else return std::string(In<T>::kind.item) + "[]";
+}
+
 inline PyObject* out(Int v) { return PyLong_FromLongLong(v); }
 inline PyObject* out(Word v) { return PyLong_FromUnsignedLongLong(v); }
 inline PyObject* out(double v) { return PyFloat_FromDouble(v); }
@@ -178,6 +206,19 @@ struct Bound {
     std::size_t i = 0;
     (describe<std::remove_cvref_t<A>>(signature, words[i++], ""), ...);
     signature.finish();
+  }
+
+  // A line for each kernel: the types of its arguments and of its result.
+  template <class R, class... A>
+  COUNTERPANE_ONCE static std::string types_of(R (*)(A...)) {
+    std::string text;
+    ((text += type_text<std::remove_cvref_t<A>>() + " "), ...);
+    return text + type_text<R>();
+  }
+  COUNTERPANE_ONCE static std::string types() {
+    std::string text;
+    ((text += "\n" + types_of(kernels)), ...);
+    return text;
   }
 
   // Whether the arguments fitted; the result is null then where an exception was raised.
@@ -227,16 +268,23 @@ struct Entry {
   PyObject* (*call)(PyObject*, PyObject* const*, Py_ssize_t) = nullptr;
   Signature* signature = nullptr;
   Int constant = 0;
+  std::string (*types)() = nullptr;  // of arguments or fields
+  std::string* full_name = nullptr;  // of a named tuple, with its area
 };
 
 template <auto first, auto... more>
 Entry function(const char* name, const char* line) {
   using B = Bound<first, more...>;
-  return {name, line, [](const char* n, const char* l) { B::set_signature(first, n, l); }, B::call, &B::signature};
+  return {name, line, [](const char* n, const char* l) { B::set_signature(first, n, l); }, B::call, &B::signature, 0, &B::types};
 }
 template <Structure T>
 Entry structure(const char* name) {
-  return {name, T::fields};
+  const auto types = [] {
+    std::string text = "\n";
+    [&]<class... F>(std::tuple<F&...>*) { ((text += type_text<F>() + " "), ...); }(static_cast<decltype(members(std::declval<T&>()))*>(nullptr));
+    return text;
+  };
+  return {name, T::fields, nullptr, nullptr, nullptr, 0, types, &Named<T>::name};
 }
 inline Entry constant(const char* name, Int value) { return {name, nullptr, nullptr, nullptr, nullptr, value}; }
 

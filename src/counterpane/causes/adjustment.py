@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
 from typing import Any, NamedTuple
 
-from counterpane.boundary import public
 from counterpane.causes.causal_graph import causal_graph, check_question
+from counterpane.checks import INTEGER, NAMES, STRING, accepts
 from counterpane.data.schema import Schema
 from counterpane.errors import GraphError, NotIdentifiedError, ParameterError
 from counterpane.graphs import (
@@ -34,7 +34,7 @@ MOST_CHECKS = 5000  # sets that the front-door is looked for among
 Neighbors = dict[int, set[int]]
 
 
-@public
+@accepts(treatment=NAMES, outcome=NAMES, limit=INTEGER)
 def adjustment_sets(
     graph: Any,
     treatment: str | Iterable[str],
@@ -88,7 +88,7 @@ def first_adjustment_sets(graph: MixedGraph, x: list[str], y: list[str]) -> list
     return sorted(sets, key=lambda z: _cells(z, None, graph.names))
 
 
-@public
+@accepts(treatment=STRING, outcome=STRING)
 def front_door_sets(graph: Any, treatment: str, outcome: str) -> list[tuple[str, ...]]:
     """All minimal front-door sets, the smallest first: what carries the whole effect, unconfounded.
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.boundary import public
 from counterpane.causes.causal_graph import check_question
 from counterpane.causes.effect_result import CausalEffect, without_missing_cells
 from counterpane.causes.graph_effects import EffectQuestion, Structures, answer_effect
 from counterpane.causes.network_average import average_effect
+from counterpane.checks import BOOLEAN, INTEGER, MAPPING, NAMES, NONE, NUMBER, STRING, accepts
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
 from counterpane.counts.source import CountSource
@@ -33,7 +33,16 @@ MOST_STATES = 4096  # combinations of states of several treatments
 CAUTION = "This holds if the graph is right, which includes that no common cause is missing in it."
 
 
-@public
+@accepts(
+    treatment=NAMES,
+    outcome=STRING,
+    given=MAPPING | NONE,
+    equivalence=BOOLEAN | NONE,
+    level=NUMBER,
+    draws=INTEGER,
+    max_sets=INTEGER,
+    equivalent_sample_size=NUMBER,
+)
 def effect(
     subject: Any,
     treatment: str | Iterable[str],
@@ -144,13 +153,13 @@ def effect(
             question, subject, graph, equivalence, max_sets, equivalent_sample_size
         )
     estimates, notes = answer
-    target = subject.origin.target if isinstance(subject, BayesianNetwork) else None
+    target = subject.record.data.target if isinstance(subject, BayesianNetwork) else None
     if target is not None:
         notes.append(
             f"The network was learned to predict {target!r}: its edges need not be causes."
         )
     observed = question.seen(rows)
-    if observed is None and isinstance(subject, BayesianNetwork) and subject.origin.learner:
+    if observed is None and isinstance(subject, BayesianNetwork) and subject.record.learned:
         notes.append(
             "The model has no rows, so that neither what was seen in them nor the uncertainty of "
             "the graph is known; pass the data as well."
@@ -171,7 +180,7 @@ def effect(
 
 def _averaged(question: EffectQuestion, model: BayesianNetwork, rows: Table | None) -> Any:
     """The effect averaged over networks; None for a model that was not learned, or has no rows."""
-    if model.origin.learner is None or rows is None:
+    if not model.record.learned or rows is None:
         return None
     return average_effect(question, model, rows, model.prior_size or 1.0)
 
@@ -224,7 +233,7 @@ def opened_subject(subject: Any, graph: Any) -> Any:
         model = getattr(subject, "model_", None)
         if model is None:
             raise NotFittedError(f"{type(subject).__name__} has no model yet; call fit first.")
-    if graph is None and (getattr(model, "provenance", None) or {}).get("pag"):
+    if graph is None and hasattr(model, "record") and model.record.marks:
         raise ParameterError(
             "FCI allows for common causes that are missing, and its graph leaves marks open, so it "
             "does not give this effect; write the graph down and pass graph=… with <-> edges."

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.boundary import public
+from counterpane.checks import BOOLEAN, STRING, accepts
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
 from counterpane.counts.source import CountSource
@@ -48,7 +48,7 @@ class CausationBounds(NamedTuple):
         )
 
 
-@public
+@accepts(treatment=STRING, outcome=STRING, unconfounded=BOOLEAN)
 def causation_bounds(
     treatment: str,
     outcome: str,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.boundary import public
 from counterpane.causes.causal_graph import check_question
+from counterpane.checks import MAPPING, NAMES, NONE, accepts, instance_of
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import ParameterError, shown_type
 from counterpane.graphs import Dag
@@ -16,11 +16,17 @@ from counterpane.models.answer import Answer
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.evidence import evidence_codes, evidence_mapping
 from counterpane.models.exact import name_list
+from counterpane.models.query import JointModel
 
 TWIN = "′"  # the mark of a column in the other world
 
 
-@public
+@accepts(
+    model=instance_of(BayesianNetwork, JointModel),
+    outcome=NAMES,
+    do=MAPPING,
+    evidence=MAPPING | NONE,
+)
 def counterfactual(
     model: BayesianNetwork,
     outcome: str | Iterable[str],

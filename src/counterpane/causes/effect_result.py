@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from counterpane.data.schema import Variable, state_text
-from counterpane.errors import ParameterError, visible
-from counterpane.markup import framed, grid, line
+from counterpane.errors import ParameterError, Setting, visible
 from counterpane.plotting import draw_plot
+from counterpane.present.html import framed, line
+from counterpane.present.table import TextTable
 from counterpane.typing import Floats
-
-SHOWN = 40  # rows of a printed table
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +126,7 @@ class CausalEffect:
         """
         if measure not in ("probability", "difference", "ratio"):
             raise ParameterError(
-                f"measure={measure!r}; 'probability', 'difference' or 'ratio' is allowed."
+                Setting("measure", measure), "; 'probability', 'difference' or 'ratio' is allowed."
             )
         ends = []
         for estimate in self.estimates:
@@ -234,23 +233,18 @@ class CausalEffect:
         least, most = record[f"{measure}_least"], record[f"{measure}_most"]
         return f"{_number(least)} to {_number(most)}"
 
-    def __str__(self) -> str:
+    def table(self) -> TextTable:
+        """Return a table of the first rows, with the notes."""
         head, rows = self.lines()
-        shown = [head, *rows[:SHOWN]]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-        texts = [
-            "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in shown
-        ]
-        more = [f"… {len(rows) - SHOWN:,} more rows"] if len(rows) > SHOWN else []
-        opening, closing = self.notes[:1], self.notes[1:]
-        return visible_lines([*opening, self.question, *texts, *more, *closing])
+        return TextTable.of(head, rows, title=self.question, notes=self.notes[1:])
+
+    def __str__(self) -> str:
+        return visible_lines([*self.notes[:1], self.table().to_text()])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head, rows = self.lines()
-        table = grid(head, rows[:SHOWN], more=max(0, len(rows) - SHOWN))
-        return framed(self.question, *map(line, self.notes[:1]), table, *map(line, self.notes[1:]))
+        return framed(self.question, *map(line, self.notes[:1]), self.table().to_html())
 
     def plot(self, **options: Any) -> Any:
         """The probabilities with their intervals; see `counterpane.plots.causal_effect`."""

@@ -13,10 +13,9 @@ import numpy as np
 from counterpane.causes.expressions import Expression, Probability, Product, Quotient, Sum
 from counterpane.counts.source import CountSource, Policy
 from counterpane.data.schema import Schema, state_text
-from counterpane.errors import DataError, ParameterError, shown_type
+from counterpane.errors import DataError, ParameterError, Setting, shown_type
 from counterpane.features import Potential
-from counterpane.inference.elimination import eliminate
-from counterpane.inference.plan import plan_query
+from counterpane.inference.elimination import marginal
 from counterpane.models.query import JointModel
 from counterpane.typing import Floats
 
@@ -66,7 +65,8 @@ def tables_for(
         )
     if not 0 <= equivalent_sample_size < np.inf:
         raise ParameterError(
-            f"equivalent_sample_size={equivalent_sample_size} must be finite, not negative."
+            Setting("equivalent_sample_size", equivalent_sample_size),
+            " must be finite, not negative.",
         )
     tables = {}
     batch = source.counts(scopes, missing=missing)
@@ -101,11 +101,11 @@ def value_of(expression: Expression, tables: Tables, schema: Schema) -> Potentia
 def _eliminated(over: Sequence[str], parts: list[Potential], schema: Schema) -> Potential:
     bound = set(schema.indices(over))
     keep = sorted({v for part in parts for v in part.scope} - bound)
-    scopes = [part.scope for part in parts]
     drawn = [p.log_values.shape[-1] for p in parts if p.scope[-1:] == (len(schema),)]
     cards, names = [*schema.cards.tolist(), *drawn[:1]], (*schema.names, "draws")
-    plan = plan_query(scopes, cards, keep, names=names)
-    return eliminate(plan, parts)
+    shares, log_weight = marginal(parts, cards, keep, {}, names=names)
+    with np.errstate(divide="ignore"):
+        return Potential(keep, np.log(shares) + log_weight)
 
 
 def _conditional(probability: Probability, tables: Tables, schema: Schema) -> Potential:

@@ -129,7 +129,7 @@ def answer_effect(
         return answer_structures(question, subject, equivalence, max_sets)
     if graph is not None:
         return _in_graph(question, subject, causal_graph(graph), max_sets, size)
-    learned = "learner" in (subject.provenance or {})
+    learned = subject.record.learned
     if learned if equivalence is None else equivalence:
         estimates, notes = _in_class(question, subject, class_of(subject), max_sets, size)
         return estimates, [*notes, PARAMETERS]

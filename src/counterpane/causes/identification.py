@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from counterpane.boundary import public
 from counterpane.causes.adjustment import first_adjustment_sets, front_door_sets
 from counterpane.causes.causal_graph import causal_graph, check_question
 from counterpane.causes.evaluation import checked_effect, tables_for
@@ -24,8 +23,9 @@ from counterpane.causes.expressions import (
     product_of,
     sum_out,
 )
+from counterpane.checks import NAMES, accepts
 from counterpane.counts.source import CountSource, Policy
-from counterpane.errors import GraphError, NotIdentifiedError, ParameterError
+from counterpane.errors import GraphError, NotIdentifiedError, ParameterError, Setting
 from counterpane.graphs import MixedGraph, m_separated
 from counterpane.models.answer import Answer
 from counterpane.models.exact import name_list
@@ -107,7 +107,7 @@ class Identified:
         )
 
 
-@public
+@accepts(treatment=NAMES, outcome=NAMES, given=NAMES)
 def identify(
     graph: Any,
     treatment: str | Iterable[str],
@@ -150,7 +150,7 @@ def identify(
     check_question(mixed.names, x, y, z)
     if method not in ("auto", "back-door", "front-door", "id"):
         raise ParameterError(
-            f"method={method!r}; 'auto', 'back-door', 'front-door' or 'id' is allowed."
+            Setting("method", method), "; 'auto', 'back-door', 'front-door' or 'id' is allowed."
         )
     _check_directed(mixed)
     done = None

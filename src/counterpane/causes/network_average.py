@@ -22,13 +22,13 @@ from counterpane.causes.graph_effects import (
 )
 from counterpane.counts.memory import MemoryCounts
 from counterpane.data.table import Table
-from counterpane.learn.bayesian.sampled_networks import (
+from counterpane.learners.bayesian.sampled_networks import (
     SampledNetworks,
     bits_set,
     sample_networks,
 )
-from counterpane.learn.bayesian.structural_em import COMPLETIONS, completed_rows
-from counterpane.learn.parameters import fit_parameters
+from counterpane.learners.bayesian.structural_em import COMPLETIONS, completed_rows
+from counterpane.learners.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.typing import Array, Floats
 

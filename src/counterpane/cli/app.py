@@ -28,11 +28,21 @@ from rich.segment import Segment
 import counterpane as cp
 from counterpane.cli import COMMANDS
 from counterpane.disk import as_path, check_writable
-from counterpane.errors import Advice, CounterpaneError, ParameterError, Setting, shortened, visible
+from counterpane.errors import (
+    Advice,
+    CounterpaneError,
+    Option,
+    ParameterError,
+    Setting,
+    shortened,
+    visible,
+)
 from counterpane.lazy import lazy
 
 formats = lazy("counterpane.models.formats")
 progress = lazy("counterpane.progress")
+
+WIDEST = 1000  # letters of a line that is not broken
 
 EXIT_CODES = (
     "Exit codes: 0 success; 1 an internal error, or `doctor` found a problem; 2 wrong input or "
@@ -228,7 +238,7 @@ def _with_option_names(message: BaseException) -> str:
 
 
 def _part_text(part: object) -> str:
-    if isinstance(part, Advice):
+    if isinstance(part, Advice | Option):
         return part.command
     if not isinstance(part, Setting) or part.name not in OPTIONS:
         return str(part)
@@ -290,6 +300,31 @@ def _finite(value: Any) -> Any:
 def say(text: str, *, end: str = "\n") -> None:
     """Print a line with markup that no terminal breaks or colors."""
     console.print(text, end=end, highlight=False, soft_wrap=True)
+
+
+def show_table(table: Any) -> None:
+    """Print a table with its title and notes; no line is broken, and no number cut off."""
+    if table.title:
+        say(f"[italic]{escape(table.title)}[/italic]")
+    show_whole(table.to_rich())
+    for words in table.notes:
+        show_note(words)
+
+
+def show_whole(picture: Any) -> None:
+    """Print each row of a picture on one line, however narrow the terminal is."""
+    width = console.width
+    console.width = max(width, WIDEST)
+    try:
+        console.print(picture)
+    finally:
+        console.width = width
+
+
+def show_note(words: str) -> None:
+    """Print a line that explains what is above it, if there are words."""
+    if words:
+        console.print(f"[dim]{escape(words)}[/dim]", soft_wrap=True)
 
 
 def say_saved(*paths: Path | None, more: str = "") -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import check_output, console, emit, interrupted, notes, say_saved
-from counterpane.cli.methods import CLASSIFIERS, check_method, make_learner
+from counterpane.cli.app import check_output, emit, interrupted, notes, say_saved, show_table
 from counterpane.cli.options import (
     ClassColumn,
     ColumnOptions,
@@ -28,22 +24,22 @@ from counterpane.cli.options import (
     TimeLimit,
     n_threads,
 )
-from counterpane.cli.pictures import candidates_picture, show_preparation
+from counterpane.cli.pictures import candidates_table, show_preparation
 from counterpane.disk import write_atomically
 from counterpane.errors import DataError, ParameterError
 from counterpane.lazy import lazy
-from counterpane.learn.registry import find_learner
+from counterpane.learners.registry import find_learner
+from counterpane.workflow.choose import CLASSIFIERS, check_method, make_learner
 
-gap_policy = lazy("counterpane.learn.gap_policy")
+gap_policy = lazy("counterpane.learners.gap_policy")
 method_settings = lazy("counterpane.cli.settings")
-tables = lazy("counterpane.cli.tables")
+inputs = lazy("counterpane.workflow.inputs")
 
 USUAL = ("chow-liu", "structure-search", "hill-climb", "ges", "dn-tree", "hybrid")
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
-TOP = 10  # edges on a terminal
 SAME_CELLS = "all methods must be measured on the same cells"
 MAX_BASELINE_ROWS = 50_000
-DENSITY = ("PLL", "log-lik.")  # not shown beside measures of the target
+MEASURES_OF_CLASSES = ("log_loss", "auc", "accuracy", "edges", "seconds")
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ def run_compare(
     if plot is not None:
         comparison.plot(plot)
     if printing.as_json:
-        emit(comparison.to_dict() | rows.to_provenance())
+        emit(comparison.to_dict() | rows.to_record())
     else:
         gaps = gap_policy.explicit_policy("state", table.schema.names, table.has_missing, None)
         show_preparation(table.schema, gaps._replace(why=SAME_CELLS).sentence, rows)
@@ -163,7 +159,15 @@ def _read(
 ) -> tuple[Any, Any]:
     """The rows of DATA, and the same as a table of states."""
     classes = target is not None
-    rows = tables.read_input(data, target, columns, text, classes=classes, in_memory=True)
+    rows = inputs.read_input(
+        data,
+        target,
+        columns.choices(),
+        text.to_dict(),
+        classes=classes,
+        in_memory=True,
+        progress=not notes.quiet,
+    )
     if target is not None and rows.source is not None:
         rows.source.schema.index(target)
     return rows, rows.to_table(target, _cuts(columns) or "none", columns.bins)
@@ -185,46 +189,13 @@ def _compare_links(
         return
     if not records:
         raise DataError("no user has two links, so none can be left out; add links.")
-    console.print(candidates_picture(records))
+    show_table(candidates_table(records))
 
 
 def _show(comparison: Any) -> None:
     """Print a table of the learners, the best first, and the edges with who missed them."""
-    titles, lines = comparison.table
-    if "log-loss" in titles:
-        shown = [k for k, title in enumerate(titles) if title not in DENSITY]
-        titles, *lines = ([line[k] for k in shown] for line in (titles, *lines))
-    names = [r["method"] for r in comparison.records if r["edges"] is not None]
-    grid = Grid(box=None, padding=(0, 1, 0, 0))
-    for title in (*titles, "agreement"):
-        grid.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
-    for line in lines:
-        agreement = comparison.agreement[names[0]][line[0]]
-        grid.add_row(*line, "–" if agreement is None else f"{agreement:.0%}")
-    # Lines of a narrow terminal may break; a number that is cut off says nothing.
-    grid.width = console.measure(grid, options=console.options.update(width=10**4)).maximum
-    console.print(grid, crop=False)
-    for record in comparison.records:
-        if record["failed"]:
-            console.print(f"[dim]{record['method']} failed: {escape(record['failed'])}[/dim]")
-    if "log-loss" in titles:
-        words = f"behind: log-loss minus that of {lines[0][0]}; ± is one standard error"
-        console.print(f"[dim]{words}, over the rows[/dim]")
-    console.print(f"[dim]agreement: edges shared with {names[0]} / edges of either[/dim]")
+    classes = "log_loss" in comparison.measures
+    table = comparison.table(measures=MEASURES_OF_CLASSES if classes else None)
+    show_table(table)
     if comparison.edges:
-        console.print(_edges_picture(comparison.edges, names))
-
-
-def _edges_picture(edges: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Grid:
-    """The edges of the most fits, and the learners that found them less often."""
-    grid = Grid(box=None)
-    for title in ("edge", "in all fits", "found less often by"):
-        grid.add_column(title, justify="right" if "fits" in title else "left")
-    for edge in edges[:TOP]:
-        pair = f"[bold]{escape(edge['a'])}[/bold] – [bold]{escape(edge['b'])}[/bold]"
-        less = [f"{n} ({edge['by'][n]:.0%})" for n in names if edge["by"][n] < 0.999]
-        words = ", ".join(less[:4]) + (f", {len(less) - 4} more" if len(less) > 4 else "")
-        grid.add_row(pair, f"{edge['share']:.0%}", f"[dim]{words}[/dim]")
-    if len(edges) > TOP:
-        grid.add_row(f"[dim]… {len(edges) - TOP:,} more[/dim]")
-    return grid
+        show_table(comparison.edge_table())

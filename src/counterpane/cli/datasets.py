@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import check_output, console, emit, say
+from counterpane.cli.app import check_output, emit, say, show_table
 from counterpane.cli.options import CsvFile, Json, complete_data
 from counterpane.errors import ParameterError
 from counterpane.lazy import lazy
+from counterpane.present.table import TextTable, right
 
 tables = lazy("counterpane.cli.tables")
 
@@ -69,10 +69,7 @@ def _list(*, as_json: bool) -> None:
     if as_json:
         emit({"datasets": records})
         return
-    grid = Grid(box=None)
-    for title in ("name", "rows", "columns", "target", "about"):
-        grid.add_column(title, justify="right" if title in ("rows", "columns") else "left")
-    for facts in records:
-        grid.add_row(*(f"{v:,}" if isinstance(v, int) else str(v) for v in facts.values()))
-    console.print(grid)
-    console.print("[dim]Next: counterpane learn titanic --target survived[/dim]")
+    rows = [[f"{v:,}" if isinstance(v, int) else v for v in facts.values()] for facts in records]
+    heads = ("name", right("rows"), right("columns"), "target", "about")
+    next_step = "Next: counterpane learn titanic --target survived"
+    show_table(TextTable.of(heads, rows, notes=[next_step], most=None))

@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import console, emit
+from counterpane.cli.app import console, emit, show_table
 from counterpane.cli.options import Json
 from counterpane.errors import CounterpaneError
 from counterpane.lazy import lazy
+from counterpane.present.table import Heading, TextTable
 
 core = lazy("counterpane._core")
-cuda = lazy("counterpane.counts.engines.cuda")
+cuda = lazy("counterpane.counts.gpu.cuda")
 metadata = lazy("importlib.metadata")
 
 NEEDED = ("numpy", "scipy", "scikit-learn", "narwhals", "networkx", "typer", "rich")
@@ -131,9 +130,7 @@ def _self_test() -> dict[str, Any]:
 
 
 def _show(checks: list[dict[str, Any]], *, sound: bool) -> None:
-    marks = {True: "[green]ok[/green]", None: "[yellow]–[/yellow]", False: "[red]no[/red]"}
-    grid = Grid(box=None, show_header=False)
-    for check in checks:
-        grid.add_row(marks[check["ok"]], escape(check["check"]), escape(check["told"]))
-    console.print(grid)
+    marks = {True: "ok", None: "–", False: "no"}
+    rows = [(marks[check["ok"]], check["check"], check["told"]) for check in checks]
+    show_table(TextTable.of((Heading("", style="bold"), "", ""), rows, most=None))
     console.print("All checks passed." if sound else "Some checks failed: see the lines marked no.")

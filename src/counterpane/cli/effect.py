@@ -121,5 +121,4 @@ def _loaded(path: Path, graph: str | None) -> Any:
         return cp.load(path)  # its message says what is wrong
     data: Any = cp.load_dataset(str(path)) if str(path) in cp.dataset_names() else cp.read(path)
     source: Any = cp.MemoryCounts(data) if isinstance(data, cp.Table) else data
-    source.provenance = {}
     return source

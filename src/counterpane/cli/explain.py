@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import console, emit, note, say
+from counterpane.cli.app import emit, note, say, show_table
 from counterpane.cli.options import (
     DATA_HELP,
     ModelFile,
@@ -21,6 +20,7 @@ from counterpane.cli.options import (
 )
 from counterpane.errors import ParameterError, StateError, unknown_name
 from counterpane.lazy import lazy
+from counterpane.present.table import Heading, TextTable, right
 
 columns_of = lazy("counterpane.data.columns")
 effects = lazy("counterpane.models.effects")
@@ -86,7 +86,7 @@ def run_explain(
         return
     shares = ", ".join(f"{state} {p:.4f}" for state, p in facts["probabilities"].items())
     say(escape(f"P({facts['target']} | row): {shares}"))
-    console.print(_picture(facts, schemas.state_text(chosen), top))
+    show_table(_part_table(facts, schemas.state_text(chosen), top))
 
 
 def _explanation(
@@ -141,11 +141,9 @@ def _columns_of_pairs(model: Any, pairs: Sequence[str], decimal: str | None) -> 
         if name in cells:
             raise ParameterError(f"column {name!r} is given twice; give each column once.")
         cells[name] = pair[signs[names.index(name)] + 1 :].strip()
-    provenance = model.provenance or {}
     columns = clean.text_columns(
-        list(cells),
-        clean.collect([tuple(cells.values())], len(cells)),
-        decimal=decimal or provenance.get("decimal"),
+        clean.columns_of_rows([tuple(cells.values())], list(cells)),
+        decimal=decimal or model.record.preparation.decimal,
         formats=schemas.formats_of(model.schema),
     )
     for column in tables.as_learned(model, columns):
@@ -182,23 +180,17 @@ def _cells(model: Any, columns: Sequence[Any], target: str) -> dict[str, Any]:
     return cells
 
 
-def _picture(facts: Mapping[str, Any], chosen: str, top: int) -> Grid:
+def _part_table(facts: Mapping[str, Any], chosen: str, top: int) -> TextTable:
     """A line for each interaction, and the sum."""
     relative = "" if len(facts["probabilities"]) == 2 else ", relative to the mean of all classes"
-    title = f"Log-odds of {facts['target']}={chosen}{relative}"
-    say(f"[italic]{escape(title)}[/italic]")
-    grid = Grid(box=None, show_header=False)
-    grid.add_column(justify="right")
     parts = facts["interactions"]
-    for part in parts[:top]:
-        name = escape(part["name"])
-        style = "bold" if part["columns"] else "dim"
-        grid.add_row(_signed(part["log_odds"]), f"[{style}]{name}[/{style}]")
+    rows = [(_signed(part["log_odds"]), part["name"]) for part in parts[:top]]
     if len(parts) > top:
         rest = sum(part["log_odds"] for part in parts[top:])
-        grid.add_row(_signed(rest), f"[dim]{len(parts) - top} more[/dim]")
-    grid.add_row(_signed(facts["log_odds"]), "[bold]in total[/bold]")
-    return grid
+        rows.append((_signed(rest), f"{len(parts) - top} more"))
+    rows.append((_signed(facts["log_odds"]), "in total"))
+    title = f"Log-odds of {facts['target']}={chosen}{relative}"
+    return TextTable.of((right(""), Heading("", style="bold")), rows, title=title, most=None)
 
 
 def _signed(log_odds: float) -> str:

@@ -19,6 +19,7 @@ from counterpane.cli.options import (
     PageTitle,
     Printing,
     TextFormat,
+    data_title,
 )
 from counterpane.lazy import lazy
 
@@ -48,7 +49,7 @@ def run_explore(
     check_output(path)
     loaded: Any = cp.load(model)
     rows = None if data is None else tables.read_raw(data, text, loaded, by_count=True)
-    cp.explore_model(loaded, path, data=rows, title=title or name, target=target)
+    cp.explore_model(loaded, path, data=rows, title=title or data_title(data), target=target)
     if printing.as_json:
         emit({"model": str(model), "explorer": str(path), "bytes": path.stat().st_size})
         return

@@ -21,6 +21,7 @@ from counterpane.cli.options import (
 from counterpane.lazy import lazy
 
 tables = lazy("counterpane.cli.tables")
+typed_values = lazy("counterpane.models.typed_values")
 
 
 def run_fit_weights(
@@ -85,11 +86,19 @@ def run_fit_weights(
 
 def _facts(weighted: Any) -> dict[str, Any]:
     """The size of the network, and how its weights were learned."""
-    record = weighted.provenance
-    keys = ("rows", "learner", "steps", "converged", "objective", "seconds", "tried")
+    record = weighted.record
+    search = typed_values.plain(record.weights)
+    search.pop("structure")
     n = sum(part.weights.size for part in weighted.rules)
     n += sum(part.log_values.size for part in weighted.potentials)
-    return {"kind": weighted.kind, "weights": n} | {k: record[k] for k in keys if k in record}
+    return {
+        "kind": weighted.kind,
+        "weights": n,
+        "rows": record.data.rows,
+        "learner": record.learner.text,
+        "seconds": record.learner.seconds,
+        **search,
+    }
 
 
 def _show(facts: dict[str, Any], path: Path) -> None:

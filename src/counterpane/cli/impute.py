@@ -9,20 +9,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import check_output, console, emit, many, note, say, say_saved
+from counterpane.cli.app import check_output, console, emit, many, note, say, say_saved, show_table
 from counterpane.cli.options import CsvFile, Data, ModelFile, Printing, Seed, TextFormat
 from counterpane.errors import ParameterError
 from counterpane.lazy import lazy
+from counterpane.present.table import LISTED, TextTable, right
 
 columns_of = lazy("counterpane.data.columns")
 imputing = lazy("counterpane.models.imputing")
 tables = lazy("counterpane.cli.tables")
-
-SHOWN = 12  # cells on a terminal
 
 
 def run_impute(
@@ -159,29 +156,25 @@ def _facts(completed: Sequence[Any], *, drawn: bool) -> dict[str, Any]:
 def _show(cells: Sequence[Any], files: Sequence[Path], *, drawn: bool) -> None:
     """Print how many cells were filled: by column with files, else the first cells."""
     if cells:
-        picture = _columns_picture(_by_column(cells), drawn) if files else _cells_picture(cells)
-        console.print(picture)
+        show_table(_column_table(_by_column(cells), drawn) if files else _cell_table(cells))
     rows = len({cell.row for cell in cells})
     say(f"{many(len(cells), 'cell')} filled in {many(rows, 'row')}")
 
 
-def _columns_picture(by_column: dict[str, list[float]], drawn: bool) -> Grid:
+def _column_table(by_column: dict[str, list[float]], drawn: bool) -> TextTable:
     """The number of filled cells of each column, and the mean probability of what is in them."""
-    grid = Grid("column", box=None)
-    for head in ("cells filled",) if drawn else ("cells filled", "mean probability"):
-        grid.add_column(head, justify="right")
+    heads = ("cells filled",) if drawn else ("cells filled", "mean probability")
+    rows = []
     for name, shares in by_column.items():
         mean = [] if drawn else [f"{sum(shares) / len(shares):.4f}"]
-        grid.add_row(escape(name), f"{len(shares):,}", *mean)
-    return grid
+        rows.append([name, f"{len(shares):,}", *mean])
+    return TextTable.of(["column", *map(right, heads)], rows, most=None)
 
 
-def _cells_picture(cells: Sequence[Any]) -> Grid:
-    grid = Grid(box=None)
-    for head in ("row", "column", "value", "probability"):
-        grid.add_column(head, justify="right" if head in ("row", "probability") else "left")
-    for row, column, value, probability in cells[:SHOWN]:
-        grid.add_row(str(row + 1), escape(column), escape(_value_text(value)), f"{probability:.4f}")
-    if len(cells) > SHOWN:
-        grid.add_row("…", f"[dim]{len(cells) - SHOWN:,} more cells[/dim]")
-    return grid
+def _cell_table(cells: Sequence[Any]) -> TextTable:
+    rows = [
+        (row + 1, column, _value_text(value), f"{probability:.4f}")
+        for row, column, value, probability in cells[:LISTED]
+    ]
+    heads = (right("row"), "column", "value", right("probability"))
+    return TextTable.of(heads, rows, total=len(cells))

@@ -13,7 +13,9 @@ import typer
 
 import counterpane as cp
 from counterpane.cli.app import notes
-from counterpane.cli.methods import (
+from counterpane.errors import ParameterError
+from counterpane.lazy import lazy
+from counterpane.workflow.choose import (
     ALL_METHODS,
     CLASSIFIERS,
     COUNTED,
@@ -21,9 +23,9 @@ from counterpane.cli.methods import (
     METHODS,
     POSTERIORS,
 )
-from counterpane.errors import ParameterError
-from counterpane.lazy import lazy
 
+remote = lazy("counterpane.data.remote")
+inputs = lazy("counterpane.workflow.inputs")
 schemas = lazy("counterpane.data.schema")
 
 MODEL_HELP = "A model file: .cp, .bif, .xmlbif, .uai, .net, .xdsl, .bn, .dn or .mn, also with .gz."
@@ -166,7 +168,12 @@ PageFile = Annotated[
 PageTarget = Annotated[
     str | None, typer.Option(help="The class; by default the target of the model.")
 ]
-PageTitle = Annotated[str | None, typer.Option(help="The title; by default MODEL's name.")]
+PageTitle = Annotated[str | None, typer.Option(help="The title; by default the name of DATA.")]
+
+
+def data_title(data: str | None) -> str | None:
+    """Return the name of DATA as the title of a page, None without data."""
+    return None if data is None else str(inputs.title_of_data(data))
 
 
 @dataclass(frozen=True)
@@ -182,7 +189,7 @@ class Printing:
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How a file is written; the fields are options of `counterpane.data.files.read_columns`."""
+    """How a file is written; the fields are options of `counterpane.data.reading.read_columns`."""
 
     encoding: Annotated[
         str | None,
@@ -232,8 +239,7 @@ class ColumnOptions:
     discretize: Annotated[
         str,
         _option(
-            help="How to cut numeric columns into intervals: mdl (by the target), trees (by "
-            "boosted trees, if that helps held-out rows; for naive-bayes, tan, bnc and markov), "
+            help="How to cut numeric columns into intervals: mdl (by the target), "
             "quantile (equal counts), none, or auto: mdl with a target, else quantile.",
             panel=COLUMNS,
         ),
@@ -291,11 +297,6 @@ class ColumnOptions:
         ),
     ] = None
 
-    @property
-    def by_class(self) -> bool:
-        """Whether classifiers cut the numbers themselves, by the class."""
-        return self.discretize in ("auto", "mdl", "trees")
-
     def cut_points(self) -> dict[str, list[Any]]:
         """The cut points of --cuts by column: numbers, or dates as texts."""
         points: dict[str, list[Any]] = {}
@@ -309,11 +310,12 @@ class ColumnOptions:
             points[name.strip()] = [_number_or_text(cut) for cut in listed.split(",")]
         return points
 
-    def to_provenance(self, text: TextFormat) -> dict[str, Any]:
-        """What a model's file records of the options."""
-        values = {"dropped": self.drop, "categorical": self.categorical, "bins": self.bins,
-                  "row_counts": self.weights}  # fmt: skip
-        return {k: v for k, v in (values | {"decimal": text.decimal}).items() if v}
+    def choices(self) -> Any:
+        """The same for the library."""
+        return inputs.ColumnChoices(
+            self.discretize, self.missing, self.bins, self.cut_points(), self.use or (),
+            self.drop or (), self.categorical or (), self.weights,
+        )  # fmt: skip
 
 
 def _number_or_text(text: str) -> float | str:
@@ -336,3 +338,27 @@ class LinkColumns:
 
     def __bool__(self) -> bool:
         return self.user is not None or self.item is not None
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How long to search, with which seed and threads, and how often to repeat it on samples."""
+
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Samples that show how stable each edge or interaction is, at least 20; by "
+            "default as many of 100 as 5 s allow for edges, 20 for interactions of small tables.",
+        ),
+    ] = None
+    time_limit: TimeLimit = None
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="A file to save progress in, and to resume from after a stop."),
+    ] = None
+    seed: Seed = None
+    jobs: Jobs = None
+    device: Annotated[
+        str, typer.Option(help="Where rows are counted: cpu, or gpu for an NVIDIA card.")
+    ] = "cpu"

@@ -7,15 +7,7 @@ from typing import Any
 from rich.markup import escape
 
 import counterpane as cp
-from counterpane.cli.app import emit, note, say
-from counterpane.cli.methods import (
-    CLASSIFIERS,
-    MANY_STATES,
-    METHODS,
-    check_method,
-    choose_method,
-    make_learner,
-)
+from counterpane.cli.app import emit, note, notes, say
 from counterpane.cli.options import (
     ClassColumn,
     ColumnOptions,
@@ -26,11 +18,19 @@ from counterpane.cli.options import (
     TextFormat,
 )
 from counterpane.lazy import lazy
+from counterpane.workflow.choose import (
+    CLASSIFIERS,
+    MANY_STATES,
+    METHODS,
+    check_method,
+    choose_method,
+    make_learner,
+)
 
-learning = lazy("counterpane.cli.learn")
-file_plan = lazy("counterpane.counts.file_plan")
+stability = lazy("counterpane.workflow.stability")
+cost = lazy("counterpane.evaluate.cost")
 opening = lazy("counterpane.counts.open")
-tables = lazy("counterpane.cli.tables")
+inputs = lazy("counterpane.workflow.inputs")
 
 
 def run_plan(
@@ -51,14 +51,22 @@ def run_plan(
     """
     check_method(method, target, auto=True)
     more = ""
-    if tables.is_embedded(data) or not opening.is_large(data):
+    if inputs.is_embedded(data) or not opening.is_large(data):
         by_default = method == "auto"
         method, _ = choose_method(method, target=target, links=False, n_columns=1)
         more = _not_planned(method, by_default=by_default)
         many, classes = method in MANY_STATES, method in CLASSIFIERS
-        table = tables.read_input(data, target, columns, text, classes=classes, many_states=many)
+        table = inputs.read_input(
+            data,
+            target,
+            columns.choices(),
+            text.to_dict(),
+            classes=classes,
+            many_states=many,
+            progress=not notes.quiet,
+        )
         source = cp.MemoryCounts(table.to_table(target, columns.discretize, columns.bins))
-        plan = source.explain(make_learner(method, score, {}), _class(method, target))
+        plan = cost.estimate_cost(source, make_learner(method, score, {}), _class(method, target))
         note("DATA fits into memory: it is read once, and scans are passes over memory.")
     else:
         method, _ = choose_method(method, target=target, links=False, n_columns=1)
@@ -66,7 +74,7 @@ def run_plan(
         if how == "auto":
             how = "quantile" if target is None else "mdl"
         learner = make_learner(method, score, {})
-        plan = file_plan.plan_files(
+        plan = cost.estimate_file_cost(
             data,
             learner,
             target,
@@ -76,7 +84,7 @@ def run_plan(
         )
     if printing.as_json:
         about = {"left_out": more} if more else {}
-        emit({"data": tables.without_secrets(data), "method": method, **plan.to_dict(), **about})
+        emit({"data": inputs.without_secrets(data), "method": method, **plan.to_dict(), **about})
         return
     say(escape(str(plan)))
     if more:
@@ -88,7 +96,7 @@ def _not_planned(method: str, *, by_default: bool) -> str:
     if method in CLASSIFIERS:
         return "up to five more fits, which measure the classifier on held-out rows"
     if method in METHODS and by_default:
-        return f"bootstrap samples, for at most {learning.SECONDS:g} s (--bootstrap 0: none)"
+        return f"bootstrap samples, for at most {stability.SECONDS:g} s (--bootstrap 0: none)"
     return ""
 
 

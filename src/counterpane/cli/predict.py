@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table as Grid
 
 import counterpane as cp
 from counterpane.cli.app import (
@@ -22,20 +22,22 @@ from counterpane.cli.app import (
     progress_bar,
     say,
     say_saved,
+    show_table,
 )
 from counterpane.cli.options import CsvFile, Data, ModelFile, ModelTarget, Printing, TextFormat
 from counterpane.errors import DataError
 from counterpane.lazy import lazy
+from counterpane.present.table import LISTED, TextTable, right
 
-encoder = lazy("counterpane.data.encoder")
-learners = lazy("counterpane.learn.base")
+encoder = lazy("counterpane.data.encoding")
+measures = lazy("counterpane.evaluate.measures")
 np = lazy("numpy")
 schemas = lazy("counterpane.data.schema")
 remote = lazy("counterpane.data.remote")
+splits = lazy("counterpane.evaluate.splits")
 tables = lazy("counterpane.cli.tables")
 
 BLOCK = 2**16  # rows predicted at a time
-SHOWN = 12  # rows of a prediction on a terminal
 
 
 def run_predict(
@@ -77,7 +79,7 @@ def run_predict(
 def _show(predictions: Predictions, output: Path | None) -> None:
     """Print the first rows, or where they were saved, and how good the predictions are."""
     if output is None:
-        console.print(predictions.picture())
+        show_table(predictions.table())
     shares = ", ".join(f"{n:,} {escape(str(c))}" for c, n in predictions.counts().items())
     say(f"{many(len(predictions.probabilities), 'row')}, predicted: {shares}")
     losses = ", ".join(f"{k.replace('_', '-')} {v:.4f}" for k, v in predictions.losses().items())
@@ -117,11 +119,9 @@ class Predictions:
         if not rows.size:
             return {}
         with np.errstate(divide="ignore"):
-            logs = np.log(self.probabilities[rows, codes[rows]])
-        return {
-            "log_loss": float(-logs.mean()),
-            "accuracy": float((self.best[rows] == codes[rows]).mean()),
-        }
+            logs = np.log(self.probabilities[rows])
+        measured = measures.ClassMeasures(logs, codes[rows].astype(np.int64), np.ones(rows.size))
+        return {"log_loss": measured.log_loss.value, "accuracy": measured.accuracy.value}
 
     def header(self, *, keep: bool) -> list[str]:
         """The names of the columns that are written."""
@@ -141,23 +141,21 @@ class Predictions:
         """Write all rows as CSV to a file, or to standard output."""
         tables.write_lines(self.header(keep=keep), self.lines(keep=keep), path)
 
-    def picture(self) -> Grid:
-        """The first rows, for a terminal."""
-        grid = Grid(box=None)
-        for place, name in enumerate(self.header(keep=False)):
-            grid.add_column(escape(name), justify="right" if place else "left")
-        for row, _ in zip(self.lines(keep=False), range(SHOWN), strict=False):
-            grid.add_row(escape(row[0]), *(f"{float(p):.4f}" for p in row[1:]))
-        if len(self.probabilities) > SHOWN:
-            grid.add_row(f"[dim]… {len(self.probabilities) - SHOWN:,} more rows[/dim]")
-        return grid
+    def table(self) -> TextTable:
+        """Return a table of the first rows."""
+        first, *names = self.header(keep=False)
+        rows = [
+            (row[0], *(f"{float(p):.4f}" for p in row[1:]))
+            for row in islice(self.lines(keep=False), LISTED)
+        ]
+        return TextTable.of([first, *map(right, names)], rows, total=len(self.probabilities))
 
 
 def _predictions(model: Any, data: str, target: str | None, text: TextFormat) -> Predictions:
     """The predicted classes of the rows of DATA."""
     raw = tables.read_raw(data, text, model)
     columns = tables.as_learned(model, raw)
-    name = target or (model.provenance or {}).get("target")
+    name = target or model.record.data.target
     n = tables.n_rows(columns[0]) if columns else 0
     if not n:
         raise DataError(f"{remote.without_secrets(data)!r} has no rows; at least one is needed.")
@@ -181,17 +179,12 @@ def _predictions(model: Any, data: str, target: str | None, text: TextFormat) ->
 
 def _is_training_data(model: Any, columns: Sequence[Any]) -> bool:
     """Whether a model was learned from just these rows, by the fingerprint in its file."""
-    provenance = model.provenance or {}
     names = {column.name for column in columns}
-    enough = tables.n_rows(columns[0]) >= (provenance.get("rows") or math.inf)
+    enough = tables.n_rows(columns[0]) >= (model.record.data.rows or math.inf)
     if not enough or not names >= set(model.schema.names):
         return False
     table = cp.Table.from_frame(columns, schema=model.schema, unseen="unknown")
-    if provenance.get("target") in names:  # rows without a class were left out
-        target = model.schema.index(provenance["target"])
-        with_class = table.codes[target] < model.schema[target].card
-        table = table.take(with_class) if with_class.any() else table
-    return bool(learners.digest(cp.MemoryCounts(table)) == provenance.get("data"))
+    return bool(splits.learned_from(model, table))
 
 
 def blocks_with_progress(what: str, n: int) -> Iterator[slice]:

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import console, emit, note, progress_bar
+from counterpane.cli.app import console, emit, note, progress_bar, show_table
 from counterpane.cli.evidence import ParsedEvidence, evidence_of
 from counterpane.cli.options import Do, Evidence, ModelFile, Printing, complete_column
 from counterpane.errors import shown_type
 from counterpane.lazy import lazy
+from counterpane.present.table import Heading, TextTable, right
 
 np = lazy("numpy")
 inference = lazy("counterpane.inference.limits")
@@ -133,7 +133,7 @@ def run_query(
     if answer.doubt:
         console.print(f"[bold]{escape(answer.doubt)}[/bold]")
     set_by_do = [f"do({text})" for text in interventions.texts]
-    console.print(_probability_bars(answer, [*set_by_do, *parsed.texts], ends))
+    show_table(_probability_table(answer, [*set_by_do, *parsed.texts], ends))
 
 
 def _cells(answer: Any, ends: tuple[list[float], list[float]] | None) -> list[dict[str, Any]]:
@@ -249,7 +249,7 @@ def check_causal(model: Any) -> None:
 
 def open_directions(model: Any, columns: Sequence[str]) -> list[str]:
     """A caution for each column that is set and has an edge whose direction the data leave open."""
-    if not columns or "learner" not in (model.provenance or {}) or not hasattr(model, "cpdag"):
+    if not columns or not model.record.learned or not hasattr(model, "cpdag"):
         return []
     graph = model.cpdag
     lines = []
@@ -266,9 +266,9 @@ def open_directions(model: Any, columns: Sequence[str]) -> list[str]:
 def _caution(model: Any, answer: Any, parsed: ParsedEvidence) -> str:
     """A caution for networks fitted to their class, if some columns are not given."""
     left = [n for n in model.schema.names if n not in parsed.evidence and n not in answer.names]
-    origin = model.origin
-    fitted = origin.learner in ("BayesNetClassifier", "MarkovClassifier")
-    if not fitted or not left or answer.names != (origin.target,):
+    record = model.record
+    fitted = record.learner.name in ("BayesNetClassifier", "MarkovClassifier")
+    if not fitted or not left or answer.names != (record.data.target,):
         return ""
     return (
         f"Not given: {', '.join(left)}; summed out by the network, whose structure was chosen to "
@@ -276,24 +276,20 @@ def _caution(model: Any, answer: Any, parsed: ParsedEvidence) -> str:
     )
 
 
-def _probability_bars(
+def _probability_table(
     answer: Any, evidence: Sequence[str], ends: tuple[list[float], list[float]] | None
-) -> Grid:
+) -> TextTable:
     """A table of states and probabilities with bars; `evidence` is as it was written."""
     names, given = ", ".join(answer.names), ", ".join(evidence)
-    grid = Grid(title=escape(f"P({names} | {given})" if given else f"P({names})"), box=None)
-    for name in answer.names:
-        grid.add_column(escape(name))
-    grid.add_column("probability", justify="right")
-    if ends is not None:
-        grid.add_column("interval")
     shares = None if answer.support is None else answer.support.shares.reshape(-1)
-    if shares is not None:
-        grid.add_column("in rows", justify="right")
-    grid.add_column("")
+    heads = [*map(Heading, answer.names), right("probability")]
+    heads += [] if ends is None else [Heading("interval")]
+    heads += [] if shares is None else [right("in rows")]
+    rows = []
     for place, (states, p) in enumerate(answer.rows()):
-        cells = [escape(schemas.state_text(s)) for s in states]
+        cells = [schemas.state_text(s) for s in states]
         between = [] if ends is None else [f"{ends[0][place]:.4f} … {ends[1][place]:.4f}"]
         seen = [] if shares is None else ["" if np.isnan(shares[place]) else f"{shares[place]:.4f}"]
-        grid.add_row(*cells, f"{p:.4f}", *between, *seen, "█" * round(BAR * p))
-    return grid
+        rows.append([*cells, f"{p:.4f}", *between, *seen, "█" * round(BAR * p)])
+    title = f"P({names} | {given})" if given else f"P({names})"
+    return TextTable.of([*heads, ""], rows, title=title, most=None)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import console, emit
+from counterpane.cli.app import emit, show_table
 from counterpane.cli.options import Json, ModelFile
+from counterpane.present.table import Heading, TextTable, right
 
 
 def run_rank(
@@ -39,15 +38,12 @@ def run_rank(
     if as_json:
         emit({"chosen": names, "items": [r._asdict() for r in ranked]})
         return
-    console.print(_ranking(ranked, names))
+    show_table(_ranking(ranked, names))
 
 
-def _ranking(ranked: Sequence[tuple[str, float]], chosen: Sequence[str]) -> Grid:
+def _ranking(ranked: Sequence[tuple[str, float]], chosen: Sequence[str]) -> TextTable:
     """Items and their scores, the best first."""
     title = f"after {', '.join(chosen)}" if chosen else "with nothing chosen yet"
-    grid = Grid(title=escape(title), box=None, min_width=len(title) + 2)
-    for name in ("", "item", "score"):
-        grid.add_column(name, justify="left" if name == "item" else "right")
-    for place, (item, score) in enumerate(ranked, start=1):
-        grid.add_row(str(place), f"[bold]{escape(item)}[/bold]", f"{score:.4f}")
-    return grid
+    rows = [(place, item, f"{score:.4f}") for place, (item, score) in enumerate(ranked, start=1)]
+    heads = (right(""), Heading("item", style="bold"), right("score"))
+    return TextTable.of(heads, rows, title=title, most=None)

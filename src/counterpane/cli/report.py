@@ -17,6 +17,7 @@ from counterpane.cli.options import (
     PageTitle,
     Printing,
     TextFormat,
+    data_title,
 )
 from counterpane.lazy import lazy
 
@@ -30,9 +31,12 @@ def run_report(
     output: PageFile = None,
     target: PageTarget = None,
     title: PageTitle = None,
-    held_out: Annotated[
-        float, typer.Option(help="The share of the rows of DATA that is held out for the test.")
-    ] = 0.2,
+    folds: Annotated[
+        int,
+        typer.Option(
+            help="If MODEL has no held-out measures: the parts of DATA that are held out in turn."
+        ),
+    ] = 5,
     text: TextFormat,
     printing: Printing,
 ) -> None:
@@ -50,9 +54,9 @@ def run_report(
         loaded,
         rows,
         path,
-        title=title or name,
+        title=title or data_title(data),
         target=target,
-        held_out=held_out,
+        folds=folds,
         progress=not notes.quiet,
     )
     if printing.as_json:

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table as Grid
 
 import counterpane as cp
-from counterpane.cli.app import check_output, console, emit, many, note, say, say_saved
+from counterpane.cli.app import check_output, emit, many, note, say, say_saved, show_table
 from counterpane.cli.options import Data, ModelFile, Printing, TextFormat
 from counterpane.cli.predict import blocks_with_progress
 from counterpane.errors import ParameterError, unknown_name
@@ -26,7 +24,6 @@ MEASURES = {"pll": "pll", "normalized-pll": "normalized_pll", "loglik": "log_lik
             "cmll": "cmll"}  # fmt: skip
 TITLES = {"pll": "pseudo-log-likelihood", "normalized-pll": "pseudo-log-likelihood",
           "loglik": "log-likelihood", "cmll": "conditional marginal log-likelihood"}  # fmt: skip
-THOUSANDS = 10_000  # from which numbers are printed with commas
 CELLS = 3  # improbable cells that are shown of a row
 LEGEND = (
     "below mean: nats by which the row's ln P is below that of the mean row, a missing cell "
@@ -134,7 +131,7 @@ def _list_odd_rows(
     elif output is not None:
         say_saved(output)
     else:
-        console.print(_odd_picture(odd))
+        show_table(odd.table(first=1))
         say(f"[dim]{LEGEND}[/dim]")
 
 
@@ -152,25 +149,3 @@ def _odd_lines(odd: Sequence[Any], width: int) -> Iterator[list[Any]]:
             line += [cell.column, schemas.state_text(cell.value), f"{cell.probability:.6g}"]
             line += [schemas.state_text(cell.expected), f"{cell.expected_probability:.6g}"]
         yield [*line, *[""] * (width - len(line))]
-
-
-def _odd_picture(odd: Sequence[Any]) -> Grid:
-    """Each row with its odd cells below each other; P is given the rest of the row."""
-    grid = Grid(box=None)
-    for head in ("row", "ln P (nats)", "below mean"):
-        grid.add_column(head, justify="right")
-    for head in ("odd cell", "P", "expected", "P"):
-        grid.add_column(head, justify="right" if head == "P" else "left")
-    for row in odd:
-        first = [str(row.row + 1), f"{row.log_prob:.2f}", f"{row.excess:.2f}"]
-        for cell in row.cells:
-            number = isinstance(cell.value, int | float) and abs(cell.value) >= THOUSANDS
-            shown = f"{cell.value:,}" if number else schemas.state_text(cell.value)
-            value = f"{cell.column} = {shown}"
-            expected = escape(schemas.state_text(cell.expected))
-            shares = f"{cell.probability:.4f}", f"{cell.expected_probability:.4f}"
-            grid.add_row(*first, escape(value), shares[0], expected, shares[1])
-            first = ["", "", ""]
-        if not row.cells:
-            grid.add_row(*first)
-    return grid

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from counterpane.cli.app import OPTIONS
 from counterpane.errors import ParameterError, unknown_name
-from counterpane.learn.registry import LearnerEntry
+from counterpane.learners.registry import LearnerEntry, find_learner
+from counterpane.workflow.choose import RANKER
 
 OWN_OPTIONS = OPTIONS | {"score": "--score", "bootstrap": "--bootstrap", "progress": "--quiet"}
 """Parameters that are set by options of their own."""
@@ -45,6 +46,15 @@ def read_settings(
             if name in known[entry.name]:
                 chosen[entry.name][name] = _setting(entry, name, value.strip())
     return chosen
+
+
+def settings_of(method: str, texts: list[str] | None) -> dict[str, Any]:
+    """The parameters of --set for one method."""
+    if not texts:
+        return {}
+    if method == RANKER:
+        raise ParameterError("--set needs a --method with parameters, such as hybrid or chow-liu.")
+    return read_settings(texts, [find_learner(method)])[method]
 
 
 def _setting(entry: LearnerEntry, name: str, text: str) -> Any:

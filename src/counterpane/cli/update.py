@@ -44,10 +44,10 @@ def run_update(
     rows = tables.table_for(loaded, data, text, unseen=unseen)
     updated = loaded.update(rows, missing=missing)
     updated.save(path)
-    before, after = (m.origin.rows for m in (loaded, updated))
+    before, after = (m.record.data.rows for m in (loaded, updated))
     if loaded.training_rows is not None:
         note("The updated model keeps no training rows; `query` shows no shares in the rows.")
-    if loaded.origin.learner is not None:
+    if loaded.record.learned:
         note("The graph and the intervals are those of the first rows; learn again to revise them.")
     if printing.as_json:
         emit({"model": str(path), "rows_added": rows.n_rows, "rows_before": before, "rows": after})

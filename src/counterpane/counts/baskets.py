@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from counterpane._core import counts as kernels
-from counterpane.counts.layout import CountBatch, CountLayout
-from counterpane.counts.source import CountSource, Policy
+from counterpane.counts.layout import MAX_CELLS, CountBatch, Scope
+from counterpane.counts.source import (
+    CountSource,
+    Policy,
+    checked_layout,
+    finish_counts,
+    positions,
+)
+from counterpane.counts.tasks import CodeBlock, sum_over_blocks
 from counterpane.data.baskets import Baskets
 from counterpane.data.table import Table
 from counterpane.errors import TableSizeError
 from counterpane.progress import Control
-from counterpane.typing import Array, Codes, Ints, Words
+from counterpane.typing import Codes, Ints, Words
 
 MOST_COLUMNS = 63  # whose sets are bits of one number
 BLOCK_CELLS = 2**24  # of rows that are written out at a time
@@ -55,32 +62,26 @@ class BasketCounts(CountSource):
     def map_reduce(
         self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
     ) -> Any:
-        where = np.array(columns, dtype=np.int64)
-        step = max(1, BLOCK_CELLS // max(1, len(where)))
-        total = None
-        for first in range(0, self.baskets.n_rows, step):
-            stop = min(first + step, self.baskets.n_rows)
-            part = fn(self._block(where, first, stop), None)
-            total = part if total is None else total + part
-            if ctl is not None:
-                ctl.report("counting rows", stop, self.n_rows)
-        return total
+        return sum_over_blocks(fn, self._blocks(list(columns)), n_rows=self.n_rows, ctl=ctl)[0]
 
-    def _block(self, columns: Ints, first: int, stop: int) -> Codes:
-        """The rows first … stop − 1 of some columns, written out."""
-        codes: Codes = np.zeros((len(columns), stop - first), dtype=np.uint8)
-        for place, rows in enumerate(self._rows_of(columns)):
-            begin, end = np.searchsorted(rows, (first, stop))
-            codes[place, rows[begin:end] - first] = 1
-        return codes
+    def _blocks(self, columns: list[int]) -> Generator[CodeBlock, None, None]:
+        """The rows of some columns, written out."""
+        n_rows, lists = self.baskets.n_rows, self.baskets.lists
+        listed = [lists.item_rows[lists.item_from[c] : lists.item_from[c + 1]] for c in columns]
+        step = max(1, BLOCK_CELLS // max(1, len(columns)))
+        for first in range(0, n_rows, step):
+            stop = min(first + step, n_rows)
+            codes: Codes = np.zeros((len(columns), stop - first), dtype=np.uint8)
+            for place, rows in enumerate(listed):
+                begin, end = np.searchsorted(rows, (first, stop))
+                codes[place, rows[begin:end] - first] = 1
+            yield codes, None
 
-    def _rows_of(self, columns: Ints) -> list[Array]:
-        lists = self.baskets.lists
-        return [lists.item_rows[lists.item_from[c] : lists.item_from[c + 1]] for c in columns]
-
-    def _counts(
-        self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
-    ) -> CountBatch:
+    def counts(
+        self, subsets: Iterable[Scope], *, missing: Policy = "drop", max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:  # fmt: skip
+        layout = checked_layout(self, subsets, missing, max_cells)
         values: Ints = np.zeros(layout.n_cells, dtype=np.int64)
         for q in layout.dense.tolist():
             scope = layout.scope(q)
@@ -91,23 +92,25 @@ class BasketCounts(CountSource):
                 continue
             patterns, weights = self.patterns(scope[::-1].copy())  # the last axis is bit 0
             cells[patterns.astype(np.int64)] = weights
-        sparse = self._sparse_tables(layout, missing, ctl)
-        return self._settle(layout, values, sparse, 1, missing)
+        return finish_counts(self, layout, values, missing, scans=1, ctl=ctl)
 
-    def _distinct(self, columns: list[int], limit: int | None, ctl: Control | None) -> Table:
-        if len(columns) > MOST_COLUMNS:
-            row_bytes = len(columns) + 8
+    def distinct(
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        where = positions(self, columns)
+        if len(where) > MOST_COLUMNS:
+            row_bytes = len(where) + 8
             if limit is not None and limit < self.baskets.n_rows:
                 raise TableSizeError(
-                    f"{self.n_rows:,} rows of {len(columns):,} items take {row_bytes:,} bytes each."
+                    f"{self.n_rows:,} rows of {len(where):,} items take {row_bytes:,} bytes each."
                 )
-            return super()._distinct(columns, limit, ctl)
-        patterns, weights = self.patterns(np.array(columns[::-1], dtype=np.int64))
+            return super().distinct(where, limit=limit, ctl=ctl)
+        patterns, weights = self.patterns(np.array(where[::-1], dtype=np.int64))
         if limit is not None and len(weights) > limit:
             raise TableSizeError(f"there are more than {limit:,} distinct rows.")
-        shifts = np.arange(len(columns), dtype=np.uint64)[::-1]
+        shifts = np.arange(len(where), dtype=np.uint64)[::-1]
         codes = (patterns[None, :] >> shifts[:, None] & np.uint64(1)).astype(np.uint8)
-        return Table(self.schema.select(columns), codes, weights)
+        return Table(self.schema.select(where), codes, weights)
 
     def patterns(self, columns: Ints) -> tuple[Words, Ints]:
         """The distinct rows of some columns, bit c for columns[c], sorted, and their numbers."""

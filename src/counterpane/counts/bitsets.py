@@ -31,7 +31,7 @@ class BitColumns:
         self.total: Ints = np.zeros(len(self.words), dtype=np.int64)  # of each packed set
         self.packed = np.zeros(len(cards), dtype=bool)
 
-    def reordered(self, codes: Codes, order: Sequence[int]) -> BitColumns:
+    def reorder_columns(self, codes: Codes, order: Sequence[int]) -> BitColumns:
         """The same sets, not copied, for `codes`, whose column i is column `order[i]` here."""
         moved = object.__new__(BitColumns)
         moved.codes, moved.cards, moved.first = codes, self.cards[order], self.first[order]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.boundary import public
+from counterpane.checks import INTEGER, NONE, STRING, accepts
 from counterpane.counts.open import read
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
@@ -26,7 +26,7 @@ class LaggedTable(NamedTuple):
     tiers: list[list[str]]
 
 
-@public
+@accepts(k=INTEGER, by=STRING | NONE)
 def lagged(table: Any, k: int = 1, *, by: str | None = None) -> LaggedTable:
     """The rows of a table with the k rows before each one beside it.
 

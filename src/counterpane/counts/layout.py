@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane._core import counts as kernels
-from counterpane._core.scores import fill_clogc
 from counterpane.data.schema import Schema
 from counterpane.errors import ScopeError, TableSizeError
 from counterpane.memory import FEWER_STATES, need_memory
 from counterpane.ragged import offsets_of
-from counterpane.typing import Array, Floats, Ints
+from counterpane.typing import Array, Ints
 
 MAX_CELLS = 2**22
 MAX_BATCH_CELLS = 2**28
@@ -124,45 +123,6 @@ class SparseCounts:
     shape: tuple[int, ...]
     codes: Array  # (n_variables, n_cells)
     values: Array
-
-
-class StateCounts(NamedTuple):
-    """Counts of the cells of some scopes with all states but the last of all columns.
-
-    The cells of scope i are the rows cells_from[i] … cells_from[i + 1] − 1; column v has the
-    places kept_from[v] … kept_from[v + 1] − 1.
-    """
-
-    counts: Ints  # (cells, places)
-    totals: Ints  # of each cell
-    cells_from: Ints
-    kept_from: Ints
-
-
-class StateLikelihoods(NamedTuple):
-    """Σ N_jk ln(N_jk / N_j) of the last column of some scopes given the others and each column."""
-
-    sums: Floats  # (scopes, columns); any number for a column of the scope
-    totals: Ints  # of each cell
-    cells_from: Ints
-
-
-def likelihood_sums(counts: Ints, totals: Ints, r: int, first: Ints, cards: Ints) -> Floats:
-    """Σ N_jk ln(N_jk / N_j) of a family with each column as one more parent.
-
-    `counts` has the family's cells, its child's r states fastest, by all states but the last of
-    the columns, which begin at `first`. Terms are added in the order of the kernels.
-    """
-    logs = np.empty(int(totals.sum()) + 1)
-    fill_clogc(logs)
-    sums = np.zeros(len(cards))
-    for v, (begin, card) in enumerate(zip(first.tolist(), cards.tolist(), strict=True)):
-        cells = np.column_stack([counts[:, begin : begin + card - 1], totals])
-        cells[:, -1] -= cells[:, :-1].sum(axis=1)
-        table = cells.reshape(-1, r, card).swapaxes(1, 2)
-        rows = -logs[table.sum(axis=2, keepdims=True)]
-        sums[v] = np.cumsum(np.concatenate([logs[table], rows], axis=2))[-1]
-    return sums
 
 
 class CountBatch:

@@ -3,34 +3,57 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, reduce
 from itertools import pairwise
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from counterpane._core import counts as kernels
-from counterpane.boundary import public
+from counterpane.checks import INTEGER, accepts, instance_of
 from counterpane.counts.bitsets import BitColumns, words_to
-from counterpane.counts.distinct import DistinctRows, DistinctTask
+from counterpane.counts.cache import (
+    DISTINCT_CELLS,
+    ColumnCache,
+    Columns,
+    DistinctRowCache,
+    group_tables,
+    sum_to,
+    table_cost,
+    worth_compressing,
+)
 from counterpane.counts.layout import (
     MAX_CELLS,
     CountBatch,
     CountLayout,
     PairCounts,
+    Scope,
     lay_out_counts,
 )
-from counterpane.counts.planner import group_tables, table_cost, worth_compressing
-from counterpane.counts.source import CountSource, Policy
+from counterpane.counts.source import (
+    CountSource,
+    Policy,
+    checked_layout,
+    checked_pairs,
+    finish_counts,
+    observed_pairs,
+    pair_cells,
+    positions,
+)
 from counterpane.counts.tasks import (
-    BLOCK_ROWS,
+    CodeBlock,
+    CountTask,
+    DistinctRows,
+    DistinctTask,
     all_states,
     bit_cells,
     split_by_cost,
     weighted_pairs,
 )
+from counterpane.data.readers.blocks import BLOCK_ROWS
+from counterpane.data.schema import code_dtype
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, Setting
 from counterpane.parallel import map_in_threads
@@ -64,7 +87,7 @@ class MemoryCounts(CountSource):
 
     table: Table
 
-    @public
+    @accepts(table=instance_of(Table), n_jobs=INTEGER)
     def __init__(self, table: Table, *, n_jobs: int = 1) -> None:
         if n_jobs < 1:
             raise ParameterError(
@@ -79,15 +102,9 @@ class MemoryCounts(CountSource):
         self._cards: Ints = table.schema.cards + table.has_missing
         self._bit_cells = bit_cells(table.n_rows)
         self._uses = np.zeros(table.n_columns, dtype=np.int64)
-        self._cached: OrderedDict[tuple[int, ...], Array] = OrderedDict()
-        self._cached_cells = 0
-        self._compressed: MemoryCounts | None = None  # distinct rows of these columns
-        self._compressed_columns: tuple[int, ...] = ()
+        self._tables: ColumnCache[Array] = ColumnCache(CACHE_CELLS)
+        self._distinct_rows = DistinctRowCache(DISTINCT_CELLS)
         self._scans = 0
-
-    @property
-    def counted_cards(self) -> Ints:
-        return self._cards
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -99,15 +116,11 @@ class MemoryCounts(CountSource):
         """The table's bit sets; columns are packed as they are used."""
         return BitColumns(self.table.codes, self._cards)
 
-    def moved(self, order: Sequence[int]) -> MemoryCounts:
-        """The same counts with column `order[i]` at place i; bit sets already packed are shared."""
+    def reorder_columns(self, order: Sequence[int]) -> MemoryCounts:
+        """Return the same counts with column `order[i]` at place i; packed bit sets are shared."""
         view = MemoryCounts(self.table.select(list(order)), n_jobs=self.n_jobs)
-        view.bits = self.bits.reordered(view.table.codes, list(order))
+        view.bits = self.bits.reorder_columns(view.table.codes, list(order))
         return view
-
-    def of_table(self, table: Table) -> MemoryCounts:
-        """Counts of another table in the same way."""
-        return MemoryCounts(table, n_jobs=self.n_jobs)
 
     def prepare(self) -> None:
         if self.table.weights is None:
@@ -123,27 +136,27 @@ class MemoryCounts(CountSource):
             rows = slice(*block)
             return fn(codes[where, rows], None if weights is None else weights[rows])
 
-        total = None
-        for part in self._over_blocks(run, BLOCK_ROWS, ctl):
-            total = part if total is None else total + part
-        return total
+        return reduce(add, self._over_blocks(run, BLOCK_ROWS, ctl))
 
-    def _counts(
-        self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
-    ) -> CountBatch:
+    def counts(
+        self, subsets: Iterable[Scope], *, missing: Policy = "drop", max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:  # fmt: skip
+        layout = checked_layout(self, subsets, missing, max_cells)
         scans, dense = self._scans, layout.dense
-        sparse = {} if dense.size == layout.n_tables else self._sparse_tables(layout, missing, ctl)
         if self.table.n_rows < PLAN_ROWS or self.dtype != np.int64:
             out = self.count_tables(layout, dense, ctl)
         else:
             out = self._count_planned(layout, dense, ctl)
-        return self._settle(layout, out, sparse, self._scans - scans, missing)
+        return finish_counts(self, layout, out, missing, scans=self._scans - scans, ctl=ctl)
 
-    def _pair_counts(
-        self, left: list[int], right: list[int] | None, ctl: Control | None
-    ) -> PairCounts:
+    def pair_counts(
+        self, columns: Scope | None = None, *, against: Scope | None = None,
+        ctl: Control | None = None,
+    ) -> PairCounts:  # fmt: skip
+        left, right = checked_pairs(self, columns, against)
         right = left if right is None else right
-        many = self.pair_cells(left, right) > PAIR_CELLS * len(left) * len(right)
+        many = pair_cells(self, left, right) > PAIR_CELLS * len(left) * len(right)
         if many or self.table.weights is not None:
             counted = self._weighted_pairs(left, right, ctl)
         else:
@@ -162,15 +175,18 @@ class MemoryCounts(CountSource):
             joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
             self._add_blocks(run, joint, step, ctl)
             counted = all_states(self.bits, left, right, joint)
-        return self._observed_pairs(counted, left, right)
+        return observed_pairs(self, counted, left, right)
 
-    def _distinct(self, columns: list[int], limit: int | None, ctl: Control | None) -> Table:
-        radix = self.schema.cards[columns] + 1
-        if not columns or math.prod(radix.tolist()) > min(MAX_CELLS, self.table.n_rows):
-            return super()._distinct(columns, limit, ctl)
-        table = self.counts([columns], missing="state", ctl=ctl)[0]
+    def distinct(
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        where = positions(self, columns)
+        radix = self.schema.cards[where] + 1
+        if not where or math.prod(radix.tolist()) > min(MAX_CELLS, self.table.n_rows):
+            return super().distinct(where, limit=limit, ctl=ctl)
+        table = self.counts([where], missing="state", ctl=ctl)[0]
         cells = np.nonzero(table)
-        task = DistinctTask(self.schema.select(columns), limit)
+        task = DistinctTask(self.schema.select(where), limit)
         return DistinctRows(task, np.array(cells), table[cells]).table
 
     # ---- one pass --------------------------------------------------------------------------
@@ -265,25 +281,27 @@ class MemoryCounts(CountSource):
 
     def _count_planned(self, layout: CountLayout, queries: Ints, ctl: Control | None) -> Array:
         """Like `count_tables`, but each set of columns is counted once, or taken from the cache."""
-        queries_of: dict[tuple[int, ...], list[int]] = {}
+        queries_of: dict[Columns, list[int]] = {}
         for q in queries.tolist():
             queries_of.setdefault(tuple(sorted(layout.scope(q).tolist())), []).append(q)
-        fresh = [key for key in queries_of if key not in self._cached]
-        tables = {key: self._cached[key] for key in queries_of if key in self._cached}
+        kept = {key: self._tables.get(key) for key in queries_of}
+        tables = {key: table for key, table in kept.items() if table is not None}
+        fresh = [key for key in queries_of if key not in tables]
         if fresh:
-            tables.update(self._count_fresh(layout, fresh, ctl))
+            counted = self._count_fresh(layout, fresh, ctl)
+            tables.update(counted)
+            for key, table in counted.items():
+                self._tables.add(key, table if table.base is None else table.copy(), table.size)
         out = np.zeros(layout.n_cells, self.dtype)
         for key, same_scope in queries_of.items():
-            self._keep(key, tables[key])
             for q in same_scope:
-                axes = [key.index(c) for c in layout.scope(q).tolist()]
                 cells = out[layout.out_from[q] : layout.out_from[q + 1]]
-                cells[:] = tables[key].transpose(axes).ravel()
+                cells[:] = sum_to(tables[key], key, layout.scope(q).tolist()).ravel()
         return out
 
     def _count_fresh(
-        self, parent: CountLayout, keys: list[tuple[int, ...]], ctl: Control | None
-    ) -> dict[tuple[int, ...], Array]:
+        self, parent: CountLayout, keys: list[Columns], ctl: Control | None
+    ) -> dict[Columns, Array]:
         """The tables of sorted column sets, counted in the cheapest way."""
         rows = self.table.n_rows
         layout = lay_out_counts(keys, self.schema, parent.cards)
@@ -293,46 +311,40 @@ class MemoryCounts(CountSource):
         cells = np.diff(layout.out_from)
         cost = sum(table_cost(g.cells, False) for g in groups)
         cost += sum(table_cost(cells[q], q in by_bits) for q in alone)
-        if compressed := self._compressed_rows(set(layout.scopes.tolist()), cost, len(keys), ctl):
-            place = {c: i for i, c in enumerate(self._compressed_columns)}
-            batch = compressed._tables([tuple(place[c] for c in key) for key in keys], ctl)
-            return dict(zip(keys, batch, strict=True))
+        if compressed := self._rows_to_count(
+            np.unique(layout.scopes).tolist(), cost, len(keys), ctl
+        ):
+            where, block = compressed
+            place = np.zeros(len(self.schema), dtype=np.int64)
+            place[list(where)] = np.arange(len(where))
+            local = layout._replace(cards=layout.cards[list(where)], scopes=place[layout.scopes])
+            return dict(zip(keys, CountBatch(local, CountTask(local)(*block), {}, 0), strict=True))
         unions = [tuple(sorted(g.columns)) for g in groups]
-        counted = list(self._tables([keys[q] for q in alone] + unions, ctl))
+        counted = list(self._count_whole([keys[q] for q in alone] + unions, ctl))
         tables = {keys[q]: counted[i] for i, q in enumerate(alone)}
         for group, union, table in zip(groups, unions, counted[len(alone) :], strict=True):
-            for q in group.members:
-                gone = tuple(i for i, c in enumerate(union) if c not in keys[q])
-                tables[keys[q]] = table.sum(axis=gone)
+            tables.update({keys[q]: sum_to(table, union, keys[q]) for q in group.members})
         return tables
 
-    def _tables(self, keys: list[tuple[int, ...]], ctl: Control | None) -> CountBatch:
+    def _count_whole(self, keys: list[Columns], ctl: Control | None) -> CountBatch:
         """The tables of `keys` with their missing codes, without planning."""
         layout = lay_out_counts(keys, self.schema, self._cards, 2**62)
         return CountBatch(layout, self.count_tables(layout, np.arange(layout.n_tables), ctl), {}, 1)
 
-    def _compressed_rows(
-        self, columns: set[int], cost: float, n_tables: int, ctl: Control | None
-    ) -> MemoryCounts | None:
-        """A source of the distinct rows of `columns`, if there is one or if it saves time."""
-        if columns <= set(self._compressed_columns):
-            return self._compressed
-        where = sorted(columns)
-        if not worth_compressing(self._cards[where], cost, n_tables, self.table.n_rows):
-            return None
-        counted = self._tables([tuple(where)], ctl)[0]
-        cells = np.nonzero(counted)
-        rows = Table(self.schema.select(where), np.array(cells), counted[cells])
-        self._compressed, self._compressed_columns = MemoryCounts(rows), tuple(where)
-        self._compressed._cards = self._cards[where]  # rows of weight 0 may hold the missing cells
-        return self._compressed
+    def _rows_to_count(
+        self, columns: list[int], cost: float, n_tables: int, ctl: Control | None
+    ) -> tuple[Columns, CodeBlock] | None:
+        """Distinct rows of `columns`, and perhaps more, if some are kept or if they save time."""
+        found = self._distinct_rows.find(columns)
+        cards = self._cards[columns]
+        if found is None and worth_compressing(cards, cost, n_tables, self.table.n_rows):
+            table = self._count_whole([tuple(columns)], ctl)[0]
+            cells = np.nonzero(table)
+            found = tuple(columns), (np.array(cells, dtype=code_dtype(cards)), table[cells])
+            self._distinct_rows.add(*found, len(cells[0]))
+        return found
 
-    def _keep(self, key: tuple[int, ...], table: Array) -> None:
-        """Put a table into the LRU cache; the least recently used ones go above the limit."""
-        if key in self._cached:
-            self._cached.move_to_end(key)
-            return
-        self._cached[key] = table.copy() if table.base is not None else table
-        self._cached_cells += table.size
-        while self._cached_cells > CACHE_CELLS:
-            self._cached_cells -= self._cached.popitem(last=False)[1].size
+
+def bit_columns(source: CountSource) -> BitColumns | None:
+    """Return the bit sets of the columns of `source.table`, or None."""
+    return source.bits if isinstance(source, MemoryCounts) else None

@@ -11,26 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.boundary import public
-from counterpane.counts.baskets import BasketCounts
-from counterpane.counts.engines.arrow import ArrowSource, FileSource, FrameSource
-from counterpane.counts.engines.dask import DaskSource
-from counterpane.counts.engines.file_readers import DELTA_LOG, is_large_file
-from counterpane.counts.engines.gpu import GpuCounts
-from counterpane.counts.engines.partitioned import PartitionedSource
-from counterpane.counts.engines.spark import SparkSource
-from counterpane.counts.engines.table_readers import open_delta, streams_arrow
-from counterpane.counts.source import CountSource
-from counterpane.data.baskets import is_baskets, read_baskets
-from counterpane.data.encoder import Unseen
-from counterpane.data.files import read_table
-from counterpane.data.remote import (
-    is_url,
-    list_remote,
-    open_store,
-    remote_errors,
-    without_secrets,
+from counterpane.checks import (
+    BOOLEAN,
+    CHOICE,
+    INTEGER,
+    ITERABLE,
+    MAPPING,
+    NONE,
+    STRING,
+    accepts,
+    instance_of,
 )
+from counterpane.counts.source import CountSource
+from counterpane.data.encoding import Unseen
+from counterpane.data.reading import read_table
+from counterpane.data.remote import is_url
 from counterpane.data.schema import Schema
 from counterpane.data.schema_inference import Discretize
 from counterpane.data.table import Table
@@ -41,11 +36,46 @@ from counterpane.typing import State
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
+
+    from counterpane.counts import baskets as basket_counts
+    from counterpane.counts import blocks
+    from counterpane.counts.engines import dask, database, spark, sql
+    from counterpane.counts.gpu import source as gpu
+    from counterpane.data import baskets, reading, remote
+    from counterpane.data.readers import files, streams
 else:
     nw = lazy("narwhals.stable.v2")
+    blocks = lazy("counterpane.counts.blocks")
+    dask = lazy("counterpane.counts.engines.dask")
+    database = lazy("counterpane.counts.engines.database")
+    sql = lazy("counterpane.counts.engines.sql")
+    gpu = lazy("counterpane.counts.gpu.source")
+    spark = lazy("counterpane.counts.engines.spark")
+    basket_counts = lazy("counterpane.counts.baskets")
+    baskets = lazy("counterpane.data.baskets")
+    remote = lazy("counterpane.data.remote")
+    files = lazy("counterpane.data.readers.files")
+    reading = lazy("counterpane.data.reading")
+    streams = lazy("counterpane.data.readers.streams")
 
 
-@public
+@accepts(
+    schema=instance_of(Schema) | NONE,
+    target=STRING | NONE,
+    states=MAPPING | NONE,
+    unseen=CHOICE,
+    max_states=INTEGER,
+    n_bins=INTEGER,
+    on_unusable=CHOICE | NONE,
+    delimiter=STRING | NONE,
+    encoding=STRING | NONE,
+    decimal=STRING | NONE,
+    sheet=STRING | INTEGER | NONE,
+    header=BOOLEAN | NONE,
+    drop=ITERABLE,
+    categorical=ITERABLE,
+    device=STRING | INTEGER,
+)
 def read(
     source: Any,
     *,
@@ -77,9 +107,9 @@ def read(
 
     Parameters
     ----------
-    source : path, frame, array, mapping, sparse matrix, or CountSource
+    source : path, frame, array, mapping, sparse matrix, database connection, or CountSource
         A source is returned as it is. A scipy matrix or a list of sets has baskets; see
-        `read_baskets`.
+        `read_baskets`. A connection needs `table`, the name of a table or view.
     discretize : "auto", "mdl", "quantile", {column: cuts}, an object with `fit`, or None
         How numbers and dates become states. "auto" reads a table as the command does: columns of
         ids, constants and columns of too many states are left out, texts that are numbers or dates
@@ -124,7 +154,8 @@ def read(
         Arrow file, any file of half a gigabyte or more, and a parquet file of long runs whose table
         would be as large; a `FrameSource` for a lazy frame of
         polars, DuckDB or Ibis, a pyarrow dataset, a function that opens a stream of Arrow batches,
-        and a Delta or Iceberg table, also for the folder of a Delta table; a `DaskSource` or
+        a Delta or Iceberg table, also for the folder of a Delta table, and a table of a DuckDB
+        connection; a `SqlSource` for a table of another database; a `DaskSource` or
         `SparkSource` for a frame of Dask or Spark, whose numbers need explicit cuts; a
         `BasketCounts` for baskets; otherwise a table.
 
@@ -148,34 +179,30 @@ def read(
         return on_card(read(source, **options, **source_options), device)
     if isinstance(source, CountSource) and not changed:
         return source
-    if is_baskets(source):
-        return BasketCounts(read_baskets(source, schema=schema))
-    if is_large(source):
-        if is_delta(source):
-            return FrameSource(open_delta(source), **_allowed(FrameSource, _cut(changed)))
-        return FileSource(source, **_allowed(FileSource, _cut(changed)))
-    if streams_arrow(source):
-        return FrameSource(source, **_allowed(FrameSource, _cut(changed)))
-    frame = _lazy(source)
-    if frame is None:
+    if baskets.is_baskets(source):
+        return basket_counts.BasketCounts(baskets.read_baskets(source, schema=schema))
+    if hasattr(type(source), "cursor"):
+        return _count_table(source, {"discretize": discretize} | changed)
+    found = _source_of(source)
+    if found is None:
         for name in source_options:
             raise unknown_name("option", name, options)
         return read_table(source, **options)
-    source_type = source_class(frame)
-    if source_type is FrameSource:
-        changed = _cut(changed)
-    counts: CountSource = source_type(frame.to_native(), **_allowed(source_type, changed))
+    source_type, rows = found
+    counts: CountSource = source_type(
+        rows, **_allowed(source_type, {"discretize": discretize} | changed)
+    )
     return counts
 
 
-def on_card(rows: Table | CountSource, device: str | int) -> GpuCounts:
+def on_card(rows: Table | CountSource, device: str | int) -> gpu.GpuCounts:
     """The rows counted on a card, "gpu" or its number; those of a source are read into memory."""
     if device != "gpu" and (isinstance(device, bool) or not isinstance(device, int)):
         raise ParameterError(
             Setting("device", device), "; 'cpu', 'gpu' or the number of a card is allowed."
         )
     table = rows if isinstance(rows, Table) else rows.rows()
-    return GpuCounts(table, device=0 if device == "gpu" else int(device))
+    return gpu.GpuCounts(table, device=0 if device == "gpu" else int(device))
 
 
 READ_DEFAULTS = {
@@ -191,58 +218,67 @@ def _is_default(name: str, value: Any) -> bool:
     return value is default or (plain and (value == default or not (value or default)))
 
 
-def _cut(options: dict[str, Any]) -> dict[str, Any]:
-    """Options in which "auto" is replaced by the rule for data that is read block by block."""
-    if "discretize" in options or options.get("schema") is not None:
-        return options
-    return options | {"discretize": "quantile" if options.get("target") is None else "mdl"}
-
-
 def read_blocks(source: Any, target: Any) -> CountSource | None:
     """A source of counts of data that is not read into memory, with cuts for the class `target`.
 
-    None for all that is. A cluster's frames are cut by their owner.
+    None for all that is.
     """
-    by_blocks = is_large(source) or streams_arrow(source)
-    frame = None if by_blocks else _lazy(source)
-    if frame is None and not by_blocks:
+    if _source_of(source) is None:
         return None
-    cut = frame is None or source_class(frame) is FrameSource
-    options: Any = (
-        {"target": target, "discretize": "mdl"} if cut and isinstance(target, str) else {}
-    )
-    counts = read(source, **options)
+    counts = read(source, target=target if isinstance(target, str) else None)
     assert isinstance(counts, CountSource)
     return counts
+
+
+def _count_table(connection: Any, options: dict[str, Any]) -> CountSource:
+    """A source of a table of a database; DuckDB is in this process, and hands over its rows."""
+    table = options.pop("table", None)
+    if table is None:
+        raise ParameterError(
+            "table= is needed with a database connection: the name of a table or view, or "
+            "(schema, name)."
+        )
+    relation = database.relation_of(connection, table)
+    if relation is not None:
+        return blocks.FrameSource(relation, **_allowed(blocks.FrameSource, options))
+    return sql.SqlSource(connection, table, **_allowed(sql.SqlSource, options))
+
+
+def _source_of(source: Any) -> tuple[Any, Any] | None:
+    """The class that counts data which is not read into memory, and what it takes; else None."""
+    if is_large(source):
+        delta = _is_delta(source)
+        return (
+            (blocks.FrameSource, streams.open_delta(source))
+            if delta
+            else (blocks.FileSource, source)
+        )
+    if isinstance(source, Table | CountSource | Mapping | list | np.ndarray | str | PathLike):
+        return None  # no frame; narwhals is not loaded for it
+    if streams.streams_arrow(source):
+        return blocks.FrameSource, source
+    try:
+        frame = nw.from_native(source, pass_through=True)
+    except nw.exceptions.DuplicateError:  # read_table has a clearer message
+        return None
+    return (source_class(frame), frame.to_native()) if isinstance(frame, nw.LazyFrame) else None
 
 
 def source_class(frame: nw.LazyFrame[Any]) -> Any:
     """The class of sources that counts a lazy frame."""
     engine = frame.implementation
     if engine.is_dask():
-        return DaskSource
+        return dask.DaskSource
     if engine.is_pyspark() or engine.is_pyspark_connect():
-        return SparkSource
-    return FrameSource
+        return spark.SparkSource
+    return blocks.FrameSource
 
 
-def _lazy(source: Any) -> nw.LazyFrame[Any] | None:
-    if isinstance(source, Table | CountSource | Mapping | list | np.ndarray | str | PathLike):
-        return None  # no frame; narwhals is not loaded for it
-    try:
-        frame = nw.from_native(source, pass_through=True)
-    except nw.exceptions.DuplicateError:  # read_table has a clearer message
-        return None
-    return frame if isinstance(frame, nw.LazyFrame) else None
-
-
-def _allowed(
-    source_type: type[ArrowSource | PartitionedSource], options: dict[str, Any]
-) -> dict[str, Any]:
+def _allowed(source_type: Any, options: dict[str, Any]) -> dict[str, Any]:
     """The options without those that are None; one that the source does not have is an error."""
     parameters = inspect.signature(source_type).parameters.items()
     names = source_type.option_names | {n for n, p in parameters if p.kind is p.KEYWORD_ONLY}
-    used = {name: value for name, value in options.items() if value is not None}
+    used = {n: value for n, value in options.items() if value is not None or n == "discretize"}
     for name in sorted(used.keys() - names):
         raise ParameterError(
             f"the option {name!r} is not known for rows that are read block by block; allowed: "
@@ -257,20 +293,20 @@ def is_large(source: Any) -> bool:
         several = isinstance(source, Sequence) and len(source) > 0
         return several and all(isinstance(s, str | PathLike) for s in source)
     if is_url(source):
-        paths, _ = list_remote(str(source))
-        alone = [path for path in paths if path.url == without_secrets(str(source))]
-        return not alone or is_large_file(alone[0])
+        paths, _ = remote.list_remote(str(source))
+        alone = [path for path in paths if path.url == remote.without_secrets(str(source))]
+        return not alone or reading.is_large_file(alone[0])
     path = as_path(source)
     if not path.is_file():
         return path.is_dir() or has_magic(str(path))
-    return is_large_file(path)
+    return reading.is_large_file(path)
 
 
-def is_delta(source: Any) -> bool:
+def _is_delta(source: Any) -> bool:
     """Whether `source` names the folder of a Delta table."""
     if is_url(source):
-        root, pattern = open_store(str(source))
-        with remote_errors(root.url):
-            log = root.files.get_file_info([f"{root.key}/{DELTA_LOG}"])[0]
+        root, pattern = remote.open_store(str(source))
+        with remote.remote_errors(root.url):
+            log = root.files.get_file_info([f"{root.key}/{files.DELTA_LOG}"])[0]
         return not pattern and log.type.name == "Directory"
-    return isinstance(source, str | PathLike) and (as_path(source) / DELTA_LOG).is_dir()
+    return isinstance(source, str | PathLike) and (as_path(source) / files.DELTA_LOG).is_dir()

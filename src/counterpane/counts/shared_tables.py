@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from counterpane.counts.cache import ColumnCache, Columns, ColumnSets, sum_to, within_largest
 from counterpane.counts.layout import MAX_CELLS, CountBatch, Scope, lay_out_counts
-from counterpane.counts.source import CountSource, Policy
+from counterpane.counts.source import CountSource, Policy, counted_cards
 from counterpane.counts.view import SourceView
 from counterpane.memory import FEWER_COLUMNS, need_memory
 from counterpane.progress import Control
@@ -26,108 +27,76 @@ class SharedTables(SourceView):
 
     def __init__(self, source: CountSource) -> None:
         super().__init__(source)
-        self.scopes: list[tuple[int, ...]] = []
-        self._tables: list[tuple[tuple[int, ...], Array]] = []
-        self._index = ColumnIndex()
-        self._room = MOST_CELLS_TOGETHER
+        self.scopes: list[Columns] = []
+        self._tables: ColumnCache[Array] = ColumnCache(MOST_CELLS_TOGETHER)
         self._policy: Policy = "state" if source.has_missing.any() else "drop"
 
     def count_blocks(self, max_cells: int, *, ctl: Control | None = None) -> None:
         """Count tables of at most `max_cells` cells that contain every pair of columns."""
-        self._count(pair_blocks(self.counted_cards, max_cells), ctl)
+        self._count(pair_blocks(counted_cards(self), max_cells), ctl)
 
     def counts(
-        self,
-        subsets: Iterable[Scope],
-        *,
-        missing: Policy = "drop",
-        max_cells: int = MAX_CELLS,
+        self, subsets: Iterable[Scope], *, missing: Policy = "drop", max_cells: int = MAX_CELLS,
         ctl: Control | None = None,
-    ) -> CountBatch:
+    ) -> CountBatch:  # fmt: skip
         subsets = list(subsets)
         if missing != "drop":
             return self._source.counts(subsets, missing=missing, max_cells=max_cells, ctl=ctl)
         layout = lay_out_counts(subsets, self.schema, self.schema.cards, max_cells)
-        scopes = [layout.scope(q).tolist() for q in range(layout.n_tables)]
-        large = set(layout.sparse)
-        large.update(q for q, scope in enumerate(scopes) if self._cells(scope) > MOST_CELLS)
-        self._count([s for q, s in enumerate(scopes) if q not in large], ctl)
-        passed = sorted(large)
+        scopes = [tuple(layout.scope(q).tolist()) for q in range(layout.n_tables)]
+        above = set(layout.sparse)
+        above.update(q for q, scope in enumerate(scopes) if self._cells(scope) > MOST_CELLS)
+        self._count([scope for q, scope in enumerate(scopes) if q not in above], ctl)
+        large = sorted(above)
         parts: dict[int, Array] = {}
         sparse = {}
-        if passed:
-            self.scopes += [tuple(sorted(scopes[q])) for q in passed]
-            batch = self._source.counts([scopes[q] for q in passed], max_cells=max_cells, ctl=ctl)
-            for k, q in enumerate(passed):
+        if large:
+            self.scopes += [tuple(sorted(scopes[q])) for q in large]
+            batch = self._source.counts([scopes[q] for q in large], max_cells=max_cells, ctl=ctl)
+            for k, q in enumerate(large):
                 if q in layout.sparse:
                     sparse[q] = batch.sparse(k)
                 else:
                     parts[q] = batch.dense(k)
         for q, scope in enumerate(scopes):
-            if q not in large:
+            if q not in above:
                 parts[q] = self._margin(scope, ctl)
         flat = [parts[q].ravel() for q in range(layout.n_tables) if q in parts]
         values = np.concatenate(flat) if flat else np.zeros(0, dtype=np.int64)
-        return CountBatch(layout, values, sparse, len(passed))
+        return CountBatch(layout, values, sparse, len(large))
 
     def _cells(self, scope: Sequence[int]) -> float:
-        return float(np.prod(self.counted_cards[list(scope)].astype(np.float64)))
-
-    def _holder(self, scope: Sequence[int]) -> int | None:
-        """The place of a cached table that contains these columns."""
-        if not scope:
-            return 0 if self._tables else None
-        return self._index.find(scope)
+        return float(np.prod(counted_cards(self)[list(scope)].astype(np.float64)))
 
     def _count(self, scopes: Iterable[Sequence[int]], ctl: Control | None) -> None:
         """Count and cache the tables of some sets of columns, except those within other tables."""
-        fresh: list[tuple[int, ...]] = []
-        new = ColumnIndex()
-        sorted_scopes = dict.fromkeys(tuple(sorted(s)) for s in scopes)
-        for scope in sorted(sorted_scopes, key=len, reverse=True):
-            if self._holder(scope) is None and new.find(scope) is None:
-                fresh.append(scope)
-                new.add(scope)
+        absent = [s for s in dict.fromkeys(tuple(sorted(s)) for s in scopes)
+                  if self._tables.find(s) is None]  # fmt: skip
+        fresh = [columns for columns, _ in within_largest(absent)]
         if not fresh:
             return
+        self.scopes += fresh
         batch = self._source.counts(fresh, missing=self._policy, ctl=ctl)
+        cards = counted_cards(self)
         for k, scope in enumerate(fresh):
-            self.scopes.append(scope)
             # without the missing state of columns that have none
-            table = batch.dense(k)[tuple(slice(int(r)) for r in self.counted_cards[list(scope)])]
-            self._add(scope, table)
-        if self._room < 0:  # drop the oldest half; they may be counted again
-            self._drop_oldest()
+            table = batch.dense(k)[tuple(slice(int(r)) for r in cards[list(scope)])]
+            self._tables.add(scope, table, table.size)
 
-    def _add(self, scope: tuple[int, ...], table: Array) -> None:
-        self._room -= table.size
-        self._index.add(scope)
-        self._tables.append((scope, table))
-
-    def _drop_oldest(self) -> None:
-        newest = self._tables[len(self._tables) // 2 :]
-        self._tables, self._index, self._room = [], ColumnIndex(), MOST_CELLS_TOGETHER
-        for scope, table in newest:
-            self._add(scope, table)
-
-    def _margin(self, scope: list[int], ctl: Control | None) -> Array:
+    def _margin(self, scope: Columns, ctl: Control | None) -> Array:
         """The table of some columns, in this order, from a cached table."""
-        place = self._holder(scope)
-        if place is None:  # dropped from the cache meanwhile
-            self._count([scope], ctl)
-            place = self._holder(scope)
-            assert place is not None
-        columns, table = self._tables[place]
-        others = tuple(i for i, c in enumerate(columns) if c not in scope)
-        table = table.sum(axis=others) if others else table
-        left = [c for c in columns if c in scope]
-        table = table.transpose([left.index(c) for c in scope])
+        found = self._tables.find(scope)
+        if found is None:  # dropped from the cache meanwhile
+            self.scopes.append(tuple(sorted(scope)))
+            return self._source.counts([scope], ctl=ctl)[0]
+        columns, kept = found
+        table = sum_to(kept, columns, scope)
         if self._policy == "state":
-            table = table[tuple(slice(int(r)) for r in self.schema.cards[scope])]
+            table = table[tuple(slice(int(r)) for r in self.schema.cards[list(scope)])]
         return table
 
 
-def pair_blocks(cards: Ints, max_cells: int) -> list[tuple[int, ...]]:
+def pair_blocks(cards: Ints, max_cells: int) -> list[Columns]:
     """Sets of columns that contain every pair, each with at most `max_cells` cells; two always may.
 
     Greedy: a block starts from an uncovered pair of the columns with most uncovered pairs, and
@@ -167,8 +136,8 @@ def pair_blocks(cards: Ints, max_cells: int) -> list[tuple[int, ...]]:
 def table_scopes(
     questions: Iterable[tuple[int, int, tuple[int, ...]]],
     cards: Ints,
-    blocks: Sequence[tuple[int, ...]] = (),
-) -> list[tuple[int, ...]]:
+    blocks: Sequence[Columns] = (),
+) -> list[Columns]:
     """The tables that have to be counted for tests (x, y, given) in this order.
 
     `blocks` are counted first. A test needs a new table unless its columns lie within a cached one.
@@ -179,7 +148,7 @@ def table_scopes(
     >>> table_scopes(tests, np.array([2, 2, 2]), [(0, 1, 2)])
     [(0, 1, 2)]
     """
-    scopes, cached = list(blocks), ColumnIndex()
+    scopes, cached = list(blocks), ColumnSets()
     for scope in blocks:
         cached.add(scope)
     for x, y, conditioned in questions:
@@ -189,23 +158,3 @@ def table_scopes(
             if np.prod(cards[list(scope)].astype(np.float64)) <= MOST_CELLS:
                 cached.add(scope)
     return scopes
-
-
-class ColumnIndex:
-    """Sets of columns, indexed by their columns."""
-
-    def __init__(self) -> None:
-        self._masks: list[int] = []  # of each set
-        self._with_column: dict[int, list[int]] = {}  # the places of the sets with each column
-
-    def add(self, scope: Sequence[int]) -> None:
-        """Add a set."""
-        for column in scope:
-            self._with_column.setdefault(column, []).append(len(self._masks))
-        self._masks.append(sum(1 << c for c in scope))
-
-    def find(self, scope: Sequence[int]) -> int | None:
-        """The place of the first set that contains all columns of `scope`, or None."""
-        mask = sum(1 << c for c in scope)
-        fewest = min((self._with_column.get(c, []) for c in scope), key=len, default=[])
-        return next((k for k in fewest if self._masks[k] & mask == mask), None)

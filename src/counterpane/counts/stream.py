@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from counterpane.counts.layout import CountBatch, CountLayout
+from counterpane.counts.layout import CountBatch, Scope
 from counterpane.counts.source import CountSource, Policy
-from counterpane.counts.tasks import BLOCK_ROWS
+from counterpane.counts.tasks import CodeBlock, sum_over_blocks
+from counterpane.data.readers.blocks import BLOCK_ROWS
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError
@@ -47,10 +48,10 @@ class StreamCounts(CountSource):
         self.total_weight = None
         self._batches = batches
 
-    def _counts(
-        self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
+    def counts(
+        self, subsets: Iterable[Scope], *, missing: Policy = "drop", **options: Any
     ) -> CountBatch:
-        batch = super()._counts(layout, missing, max_cells, ctl)
+        batch = super().counts(subsets, missing=missing, **options)
         if missing == "error":
             self.has_missing[batch.layout.scopes] = False
         return batch
@@ -58,8 +59,17 @@ class StreamCounts(CountSource):
     def map_reduce(
         self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
     ) -> Any:
-        total, n_rows, weight = None, 0, 0.0
-        columns = list(columns)
+        total, n_rows = sum_over_blocks(
+            fn, self._blocks(list(columns)), n_rows=self.n_rows, ctl=ctl
+        )
+        if total is None:
+            raise DataError("the source has no rows; at least one is needed.")
+        self.n_rows = n_rows
+        return total
+
+    def _blocks(self, columns: list[int]) -> Generator[CodeBlock, None, None]:
+        """The codes and weights of all batches; the weight of all rows is known at the end."""
+        weight = 0.0
         for batch in self._batches():
             rows = next(iter(batch.values()), ()) if isinstance(batch, Mapping) else batch
             if not isinstance(batch, Table) and len(rows) == 0:
@@ -76,14 +86,6 @@ class StreamCounts(CountSource):
             codes = table.codes[columns]
             for lo in range(0, table.n_rows, BLOCK_ROWS):
                 rows = slice(lo, lo + BLOCK_ROWS)
-                part = fn(codes[:, rows], None if table.weights is None else table.weights[rows])
-                total = part if total is None else total + part
-                if ctl is not None:
-                    done = n_rows + min(lo + BLOCK_ROWS, table.n_rows)
-                    ctl.report("counting rows", done, self.n_rows)
-            n_rows += table.n_rows
+                yield codes[:, rows], None if table.weights is None else table.weights[rows]
             weight += table.total_weight
-        if total is None:
-            raise DataError("the source has no rows; at least one is needed.")
-        self.n_rows, self.total_weight = n_rows, weight
-        return total
+        self.total_weight = weight

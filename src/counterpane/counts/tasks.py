@@ -5,7 +5,8 @@ A block is `codes` (columns, rows) and `weights` (rows,) or None.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +15,40 @@ import numpy as np
 from counterpane._core import counts as kernels
 from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.layout import CountLayout
+from counterpane.data.schema import Schema
+from counterpane.data.table import Table, distinct_rows
+from counterpane.errors import TableSizeError
+from counterpane.progress import Control
 from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Codes, Floats, Ints
 
-BLOCK_ROWS = 131_072  # rows between two checks of the control: Ctrl-C works within milliseconds
 TABLES_PER_STATE = 0.3  # packing one state's bits costs a third of what they save on one table
+
+
+CodeBlock = tuple[Codes, Array | None]
+"""Codes (columns, rows), and the weights of the rows or None."""
+
+
+def sum_over_blocks(
+    fn: Callable[..., Any],
+    blocks: Generator[CodeBlock, None, None],
+    *,
+    n_rows: int | None = None,
+    ctl: Control | None = None,
+) -> tuple[Any, int]:
+    """Return the sum of `fn(codes, weights)` over blocks, and their rows; None without any block.
+
+    The sum runs in the order of the blocks, which are closed if `fn` or the control raises.
+    """
+    total, done = None, 0
+    with closing(blocks):
+        for codes, weights in blocks:
+            part = fn(codes, weights)
+            total = part if total is None else total + part
+            done += codes.shape[1]
+            if ctl is not None:
+                ctl.report("counting rows", done, n_rows)
+    return total, done
 
 
 @dataclass(frozen=True)
@@ -28,11 +58,15 @@ class CountTask:
     layout: CountLayout
 
     def __call__(self, codes: Codes, weights: Array | None) -> Array:
-        layout, codes, rows = CountLayout(*map(solid, self.layout)), solid(codes), codes.shape[1]
+        layout, codes, rows = (
+            CountLayout(*map(as_contiguous, self.layout)),
+            as_contiguous(codes),
+            codes.shape[1],
+        )
         dense = layout.dense
         if weights is not None:
             out = np.zeros(layout.n_cells, weights.dtype)
-            kernels.count_weighted(codes, solid(weights), *layout, dense, 0, rows, out)
+            kernels.count_weighted(codes, as_contiguous(weights), *layout, dense, 0, rows, out)
             return out
         out = np.zeros(layout.n_cells, np.int64)
         by_bits, by_radix = split_by_cost(layout, dense, bit_cells(rows))
@@ -46,7 +80,7 @@ class CountTask:
         return out
 
 
-def solid(array: Array) -> Array:
+def as_contiguous(array: Array) -> Array:
     """`array` contiguous and aligned, as kernels need it; a copy if it is not."""
     return np.require(array, requirements=("C", "A"))
 
@@ -74,15 +108,17 @@ class PairTask:
     def __call__(self, codes: Codes, weights: Array | None) -> Array:
         left = list(range(self.n_left))
         right = left if self.symmetric else list(range(self.n_left, len(codes)))
-        codes, cards = solid(codes), solid(self.cards)
+        codes, cards = as_contiguous(codes), as_contiguous(self.cards)
         if weights is not None:
-            return weighted_pairs(codes, solid(weights), cards, left, right, 0, codes.shape[1])
+            return weighted_pairs(
+                codes, as_contiguous(weights), cards, left, right, 0, codes.shape[1]
+            )
         bits = BitColumns(codes, cards)
         bits.pack(range(len(codes)))
-        rows = bits.kept_rows(left), bits.kept_rows(right)
-        joint = np.zeros((len(rows[0]), len(rows[1])), dtype=np.int64)
-        kernels.pair_popcounts(bits.words, rows[0], 0, bits.words, rows[1], 0, bits.n_words,
-                                self.symmetric, np.arange(len(rows[0])), joint)  # fmt: skip
+        kept = bits.kept_rows(left), bits.kept_rows(right)
+        joint = np.zeros((len(kept[0]), len(kept[1])), dtype=np.int64)
+        kernels.pair_popcounts(bits.words, kept[0], 0, bits.words, kept[1], 0, bits.n_words,
+                                self.symmetric, np.arange(len(kept[0])), joint)  # fmt: skip
         return all_states(bits, left, right, joint)
 
 
@@ -115,6 +151,45 @@ def block_size(codes: Codes, weights: Array | None) -> Floats:
 
 
 @dataclass(frozen=True)
+class DistinctTask:
+    """The weighted distinct rows of a block."""
+
+    schema: Schema
+    limit: int | None
+
+    def __call__(self, codes: Codes, weights: Array | None) -> DistinctRows:
+        return DistinctRows(self, *distinct_rows(codes, weights, self.schema.cards))
+
+
+@dataclass(frozen=True)
+class DistinctRows:
+    """Weighted distinct rows that merge by `+`."""
+
+    task: DistinctTask
+    codes: Codes
+    weights: Array
+
+    def __post_init__(self) -> None:
+        limit, names = self.task.limit, self.task.schema.names
+        if limit is not None and len(self.weights) > limit:
+            raise TableSizeError(
+                f"the columns {', '.join(names)} have more than {limit:,} distinct rows; "
+                "raise the limit or ask for fewer columns."
+            )
+
+    def __add__(self, other: DistinctRows) -> DistinctRows:
+        codes = np.concatenate([self.codes, other.codes], axis=1)
+        weights = np.concatenate([self.weights, other.weights])
+        merged = distinct_rows(codes, weights, self.task.schema.cards)
+        return DistinctRows(self.task, *merged)
+
+    @property
+    def table(self) -> Table:
+        """The rows as a table."""
+        return Table(self.task.schema, self.codes, self.weights)
+
+
+@dataclass(frozen=True)
 class HeadTask:
     """The first rows of all blocks, at most `limit`."""
 
@@ -144,7 +219,7 @@ class HeadRows:
 
 
 @dataclass(frozen=True)
-class GapTask:
+class MissingCellsTask:
     """The number of missing cells of each column."""
 
     cards: Ints
@@ -155,19 +230,19 @@ class GapTask:
 
 
 @dataclass(frozen=True)
-class Partial:
+class OptionalSum:
     """A sum over blocks; None if no block had complete rows."""
 
     value: Any
 
-    def __add__(self, other: Partial) -> Partial:
+    def __add__(self, other: OptionalSum) -> OptionalSum:
         if self.value is None or other.value is None:
             return other if self.value is None else self
-        return Partial(self.value + other.value)
+        return OptionalSum(self.value + other.value)
 
 
 @dataclass(frozen=True)
-class PickTask:
+class ApplyTask:
     """`fn` of the columns at some places of a block."""
 
     fn: Callable[..., Any]
@@ -185,9 +260,9 @@ class CompleteTask:
     places: list[int]
     cards: Ints
 
-    def __call__(self, codes: Codes, weights: Array | None) -> Partial:
+    def __call__(self, codes: Codes, weights: Array | None) -> OptionalSum:
         complete = (codes[self.places] != self.cards[:, None]).all(axis=0)
         if not complete.any():
-            return Partial(None)
+            return OptionalSum(None)
         rows = codes.compress(complete, axis=1)
-        return Partial(self.fn(rows, None if weights is None else weights[complete]))
+        return OptionalSum(self.fn(rows, None if weights is None else weights[complete]))

@@ -1,12 +1,12 @@
 """A view of a source: its columns in another order, a policy for its missing cells, or both.
 
 A missing cell has the code `card`, which is the code of a state added at the end: rows pass through
-as they are, and only counts that were made without the missing cells must be completed.
+as they are, and counts of the source have this state on every axis, or on none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -14,39 +14,49 @@ from typing import Any
 import numpy as np
 
 from counterpane.counts.baskets import BasketCounts
+from counterpane.counts.candidates import CandidateCounter
 from counterpane.counts.layout import (
     MAX_BATCH_CELLS,
+    MAX_CELLS,
     CountBatch,
-    CountLayout,
     PairCounts,
+    Scope,
 )
 from counterpane.counts.memory import MemoryCounts
-from counterpane.counts.source import CountSource, Policy
-from counterpane.counts.tasks import CompleteTask, GapTask, PickTask, block_size
+from counterpane.counts.source import (
+    CountSource,
+    Policy,
+    checked_layout,
+    checked_pairs,
+    finish_counts,
+    positions,
+    threads_of,
+)
+from counterpane.counts.tasks import ApplyTask, CompleteTask, MissingCellsTask, block_size
 from counterpane.data.table import Table, with_missing_state
 from counterpane.errors import DataError, Setting, TableSizeError
 from counterpane.progress import Control
-from counterpane.ragged import offsets_of
 from counterpane.typing import Array, Bools
 
 COMPLETE_ROWS = 2**16  # distinct complete rows that are held in memory
 COMPLETE_CELLS = 2**24  # cells of them, whatever the number of columns
 
 
-def reordered(source: CountSource, order: Sequence[int]) -> CountSource:
-    """`source` with column `order[i]` at place i; bit sets already packed are shared."""
-    moved = source.moved(order)
-    return SourceView(source, order) if moved is None else moved
+def reorder_columns(source: CountSource, order: Sequence[int]) -> CountSource:
+    """Return `source` with column `order[i]` at place i; bit sets already packed are shared."""
+    if isinstance(source, MemoryCounts | CandidateCounter):
+        return source.reorder_columns(order)
+    return SourceView(source, order)
 
 
-def resolved(source: CountSource, missing: Policy) -> CountSource:
-    """`source` without missing cells: the counts of `Table.resolve_missing(missing)` of its rows.
+def with_missing_policy(source: CountSource, missing: Policy) -> CountSource:
+    """Return `source` without missing cells, as `Table.resolve_missing(missing)` of its rows has.
 
     Costs a scan if the source may hold missing cells, another if it does not know.
 
     >>> table = Table.from_frame({"a": ["x", "y", None], "b": [0, 1, 1]})
     >>> from counterpane.counts.stream import StreamCounts
-    >>> source = resolved(StreamCounts(table.schema, lambda: [table]), "state")
+    >>> source = with_missing_policy(StreamCounts(table.schema, lambda: [table]), "state")
     >>> source.schema["a"].states, source.counts([["a", "b"]])[0].tolist()
     (('x', 'y', None), [[1, 0], [0, 1], [0, 1]])
     """
@@ -56,7 +66,9 @@ def resolved(source: CountSource, missing: Policy) -> CountSource:
         if not source.has_missing.any():
             return source
         rows = source.table.resolve_missing(missing)
-        return source.of_table(rows) or MemoryCounts(rows, n_jobs=source.n_jobs)
+        if isinstance(source, CandidateCounter):
+            return source.count_table(rows)
+        return MemoryCounts(rows, n_jobs=threads_of(source))
     if isinstance(source, SourceView) and source.missing is not None:
         return source
     return SourceView(source, missing=missing)
@@ -130,7 +142,7 @@ class SourceView(CountSource):
         gaps: Bools = np.array([counts[-1] > 0 for counts in self._margins])
         doubtful = np.flatnonzero(source.has_missing & ~gaps)
         if doubtful.size:
-            task = GapTask(source.schema.cards[doubtful])
+            task = MissingCellsTask(source.schema.cards[doubtful])
             gaps[doubtful] = source.map_reduce(task, doubtful.tolist()) > 0
             source.has_missing = gaps.copy()
         return gaps
@@ -154,7 +166,7 @@ class SourceView(CountSource):
         columns = self._in_source(columns)
         once = list(dict.fromkeys([*columns, *self._dropped]))  # pairs may repeat a column
         if once != columns:
-            fn = PickTask(fn, [once.index(c) for c in columns])
+            fn = ApplyTask(fn, [once.index(c) for c in columns])
         if not self._dropped:
             return self._source.map_reduce(fn, once, ctl=ctl)
         places = [once.index(c) for c in self._dropped]
@@ -168,9 +180,11 @@ class SourceView(CountSource):
             )
         return total
 
-    def _counts(
-        self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
-    ) -> CountBatch:
+    def counts(
+        self, subsets: Iterable[Scope], *, missing: Policy = "drop", max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:  # fmt: skip
+        layout = checked_layout(self, subsets, missing, max_cells)
         scopes = [layout.scope(q).tolist() for q in range(layout.n_tables)]
         if self._complete is not None:
             return self._complete.counts(scopes, missing=missing, max_cells=max_cells, ctl=ctl)
@@ -178,7 +192,7 @@ class SourceView(CountSource):
         single = len(dense) == len(scopes) > 0 and all(len(scope) == 1 for scope in scopes)
         if single and self.missing == "state":
             margins = [self._margins[self._order[v]][: self.schema.cards[v]] for (v,) in scopes]
-            return self._settle(layout, np.concatenate(margins), {}, 0, missing)
+            return finish_counts(self, layout, np.concatenate(margins), missing, scans=0)
         if self.missing != "drop" and not self.gaps[layout.scopes].any():
             scopes = list(map(self._in_source, scopes))
             return self._source.counts(scopes, missing=missing, max_cells=max_cells, ctl=ctl)
@@ -186,7 +200,7 @@ class SourceView(CountSource):
             np.prod(self._source.schema.cards[self._in_source(scopes[q])] + 1.0) for q in dense
         ]
         if self.missing == "drop" or sum(sizes) > MAX_BATCH_CELLS:  # each axis has a state more
-            return super()._counts(layout, missing, max_cells, ctl)
+            return super().counts(scopes, missing=missing, max_cells=max_cells, ctl=ctl)
         batch = self._source.counts(
             [self._in_source(scopes[q]) for q in dense], missing="state",
             max_cells=int(max(sizes, default=1)), ctl=ctl,
@@ -194,68 +208,40 @@ class SourceView(CountSource):
         out = CountBatch(layout, np.empty(layout.n_cells, batch.values.dtype), {}, 0)
         for q, table in zip(dense, batch, strict=True):
             out[q][...] = table[tuple(map(slice, layout.shape(q)))]
-        sparse = self._sparse_tables(layout, missing, ctl)
-        return self._settle(layout, out.values, sparse, batch.scans + len(sparse), missing)
+        return finish_counts(self, layout, out.values, missing, scans=batch.scans, ctl=ctl)
 
-    def _pair_counts(
-        self, left: list[int], right: list[int] | None, ctl: Control | None
-    ) -> PairCounts:
+    def pair_counts(
+        self, columns: Scope | None = None, *, against: Scope | None = None,
+        ctl: Control | None = None,
+    ) -> PairCounts:  # fmt: skip
+        left, right = checked_pairs(self, columns, against)
         if self._complete is not None:
             return self._complete.pair_counts(left, against=right, ctl=ctl)
-        with_gaps = bool(self.gaps[left + (right or [])].any())
-        if self.missing == "drop" or (with_gaps and not self._whole):
-            return super()._pair_counts(left, right, ctl)
-        against = None if right is None else self._in_source(right)
-        pairs = self._source.pair_counts(self._in_source(left), against=against, ctl=ctl)
-        return (
-            self._complete_pairs(pairs, left, left if right is None else right)
-            if with_gaps
-            else pairs
-        )
+        if self.missing == "drop" or self.gaps[left + (right or [])].any():
+            return super().pair_counts(left, against=right, ctl=ctl)
+        sides = self._in_source(left), None if right is None else self._in_source(right)
+        return self._source.pair_counts(sides[0], against=sides[1], ctl=ctl)
 
-    def _complete_pairs(self, pairs: PairCounts, left: list[int], right: list[int]) -> PairCounts:
-        """Pair counts with missing states, from those of complete pairs and the margins.
-
-        n(missing, t) = n(t) − Σ_s n(s, t), and n(missing, missing) = N − n(left observed)
-        − n(right observed) + n(both observed). Exact for whole counts.
-        """
-        sides = (left, right)
-        margins = [[self._margins[self._order[v]][:-1] for v in side] for side in sides]
-        values = [np.concatenate(side) for side in margins]
-        observed = [np.array([counts.sum() for counts in side]) for side in margins]
-        starts = [offsets_of(self.schema.cards[side]) for side in sides]
-        last = [s[1:][self.gaps[side]] - 1 for s, side in zip(starts, sides, strict=True)]
-        seen = [np.setdiff1d(np.arange(s[-1]), m) for s, m in zip(starts, last, strict=True)]
-        rows, columns = (self.gaps[side] for side in sides)
-        above = np.add.reduceat(pairs.counts, pairs.left_from[:-1], axis=0)
-        beside = np.add.reduceat(pairs.counts, pairs.right_from[:-1], axis=1)
-        both = np.add.reduceat(above, pairs.right_from[:-1], axis=1)
-        total = int(self._margins[0].sum())
-        out = np.empty((len(seen[0]) + len(last[0]), len(seen[1]) + len(last[1])), np.int64)
-        out[np.ix_(seen[0], seen[1])] = pairs.counts
-        out[np.ix_(last[0], seen[1])] = values[1] - above[rows]
-        out[np.ix_(seen[0], last[1])] = values[0][:, None] - beside[:, columns]
-        neither = total - observed[0][:, None] - observed[1] + both
-        out[np.ix_(last[0], last[1])] = neither[np.ix_(rows, columns)]
-        return PairCounts(out, *starts)
-
-    def _distinct(self, columns: list[int], limit: int | None, ctl: Control | None) -> Table:
+    def distinct(
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        where = positions(self, columns)
         if self._complete is not None:
-            return self._complete.distinct(columns, limit=limit, ctl=ctl)
+            return self._complete.distinct(where, limit=limit, ctl=ctl)
         if self.missing == "drop":
-            return super()._distinct(columns, limit, ctl)
-        rows = self._source.distinct(self._in_source(columns), limit=limit, ctl=ctl)
+            return super().distinct(where, limit=limit, ctl=ctl)
+        rows = self._source.distinct(self._in_source(where), limit=limit, ctl=ctl)
         if self.missing is None:
             return rows
-        return Table(self.schema.select(columns), rows.codes, rows.weights)
+        return Table(self.schema.select(where), rows.codes, rows.weights)
 
     def cache(self, columns: Sequence[int] | None = None) -> CountSource:
         faster = self._source.cache(columns) if self.missing == "state" else self._source
         if faster is self._source:
             return self
-        complete = resolved(faster, "state")
+        complete = with_missing_policy(faster, "state")
         identity = self._order == list(range(len(complete.schema)))
-        return complete if identity else reordered(complete, self._order)
+        return complete if identity else reorder_columns(complete, self._order)
 
     def prepare(self) -> None:
         if self.missing is not None and self._complete is None:

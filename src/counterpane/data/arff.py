@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from counterpane.data.clean import Cell, collect, number_column
-from counterpane.data.columns import Column, Labels, make_labels
-from counterpane.data.csv import FileOptions, open_text
+from counterpane.data.clean import Cell, columns_of_rows
+from counterpane.data.columns import Column, Labels, Numbers, make_labels
+from counterpane.data.number_formats import NO_NUMBER
+from counterpane.data.readers.text_files import FileOptions, open_text
 from counterpane.data.schema import Variable
 from counterpane.errors import FileFormatError
-from counterpane.typing import Array
 
 # A quoted text with backslash escapes, or a bare one. All repeats are possessive: no backtracking.
 _QUOTED = r"""'((?:[^'\\]|\\.)*+)'\s*+|"((?:[^"\\]|\\.)*+)"\s*+"""
@@ -55,8 +56,8 @@ def read_arff(path: Path, options: FileOptions) -> list[Column]:
     with open_text(path, options) as file:
         lines = _Lines(file, path)
         attributes = _header(lines)
-        columns = collect(_rows(lines, attributes), len(attributes))
-    return [_column(a, *column, path) for a, column in zip(attributes, columns, strict=True)]
+        columns = columns_of_rows(_rows(lines, attributes), [a.name for a in attributes])
+    return [_column(a, column, path) for a, column in zip(attributes, columns, strict=True)]
 
 
 def _header(lines: _Lines) -> list[Attribute]:
@@ -140,17 +141,18 @@ def _text(single: Cell, double: Cell, bare: Cell = None) -> Cell:
     return None if text == "?" else text
 
 
-def _column(attribute: Attribute, cells: list[Cell], codes: Array, path: Path) -> Column:
+def _column(attribute: Attribute, column: Labels, path: Path) -> Column:
     name, states = attribute.name, attribute.states
     if states is None:
+        figures = ("nan" if c is None or c in NO_NUMBER else c for c in column.states)
         try:
-            return number_column(name, cells, codes)
+            values = np.array([*map(float, figures), math.nan])[column.codes]
         except ValueError as error:
             raise FileFormatError(f"file {str(path)!r}, column {name!r}: {error}.") from None
+        missing = np.isnan(values)
+        return Numbers(name, np.where(missing, 0.0, values), missing)
     if not states:
-        return make_labels(name, cells, codes, declared=False)
+        return make_labels(name, column.states, column.codes, declared=False)
     variable = Variable(name, states)
-    places = np.array(
-        [-1 if cell is None else variable.code(cell) for cell in cells], dtype=np.int64
-    )
-    return Labels(name, states, places[codes])
+    cells = (-1 if cell is None else variable.code(cell) for cell in column.states)
+    return Labels(name, states, np.array([*cells], dtype=np.int64)[column.codes])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.boundary import public
+from counterpane.checks import NONE, SEQUENCE, accepts, instance_of
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, TableSizeError
@@ -168,7 +168,7 @@ def items_schema(items: Iterable[Any]) -> Schema:
     return Schema(Variable(str(name), (0, 1)) for name in items)
 
 
-@public
+@accepts(schema=instance_of(Schema) | NONE, items=SEQUENCE | NONE)
 def read_baskets(
     X: Any, *, items: Sequence[Any] | None = None, schema: Schema | None = None
 ) -> Baskets:

@@ -25,60 +25,60 @@ from counterpane.data.number_formats import (
 from counterpane.typing import Array
 
 Cell: TypeAlias = str | None
-MAX_WORDS = 1000  # of a column, for missing cells
 BLOCK = 2**20  # cells held as Python rows at one time
+MAX_WORDS = 1000  # of a column, for missing cells
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
-_LONG_INTEGER = re.compile(r"[+-]?[0-9]{16,300}")  # that a double may not hold
 _TRUTH = {"true": 1, "false": 0}
 
 
-def collect(rows: Iterable[Sequence[Cell]], width: int) -> list[tuple[list[Cell], Array]]:
-    """For each of `width` columns its distinct cells as they came, and the code of each row."""
-    indices: list[dict[Cell, int]] = [{} for _ in range(width)]
-    blocks: list[list[Array]] = [[] for _ in range(width)]
+def columns_of_rows(rows: Iterable[Sequence[Cell]], names: Sequence[str]) -> list[Labels]:
+    """A column for each name, whose states are the distinct cells in the order of their rows."""
+    indices: list[dict[Any, int]] = [{} for _ in names]
+    blocks: list[list[Array]] = [[] for _ in names]
     rows = iter(rows)
-    while block := list(islice(rows, BLOCK // width + 1)):
+    while block := list(islice(rows, BLOCK // len(names) + 1)):
         for cells, index, codes in zip(zip(*block, strict=True), indices, blocks, strict=True):
             for cell in dict.fromkeys(cells):
                 index.setdefault(cell, len(index))
             codes.append(np.fromiter(map(index.__getitem__, cells), np.int32, len(cells)))
     empty = np.empty(0, dtype=np.int32)
     return [
-        (list(index), np.concatenate([empty, *codes]))
-        for index, codes in zip(indices, blocks, strict=True)
+        Labels(name, tuple(index), np.concatenate([empty, *codes]))
+        for name, index, codes in zip(names, indices, blocks, strict=True)
     ]
 
 
-def text_column(name: str, cells: list[Cell], codes: Array) -> Column:
-    """A column of truth values, numbers or texts, whichever all of its distinct cells are.
+def text_column(column: Labels) -> Column:
+    """A column of texts as truth values, numbers or texts, whichever all of its cells are.
 
     An empty cell is missing. Words such as NA count as missing among numbers only: among texts
-    they may be states. Numbers with leading zeros are texts, as codes of things are.
+    they may be states. Numbers with leading zeros and
+    integers of more than 18 digits are texts, as codes of things are.
     """
-    texts = [cell or "" for cell in cells]
-    truths = {text.lower() for text in texts} - {""}
-    if truths and truths <= _TRUTH.keys():
-        lookup = np.array([_TRUTH.get(text.lower(), -1) for text in texts], dtype=np.int8)
-        return Labels(name, (False, True), lookup[codes])
-    stripped = [text.strip() for text in texts]
+    truths = read_truths(column)
+    if truths is not None:
+        return truths
+    stripped = (str(text or "").strip() for text in column.states)
     figures = [text for text in stripped if text not in NO_NUMBER]
-    if figures and all(map(NUMBER.fullmatch, figures)):
-        column = number_column(name, stripped, codes)
-        long = {int(text) for text in figures if _LONG_INTEGER.fullmatch(text)}
-        real = column.values.dtype.kind == "f"
-        if real and len(long) > len(set(map(float, long))):  # doubles cannot tell them apart
-            states = sorted(set(figures), key=lambda text: (float(text), len(text), text))
-            place = {text: code for code, text in enumerate(states)}
-            lookup = np.array([place.get(text, -1) for text in stripped])
-            return Labels(name, tuple(states), lookup[codes], declared=True)
-        return column
-    return make_labels(name, [text or None for text in texts], codes, declared=False)
+    if figures and not column.more and all(map(NUMBER.fullmatch, figures)):
+        return numbers_of_texts(column, CellFormat())
+    texts = [state or None for state in column.states]
+    made = make_labels(column.name, texts, column.codes, declared=False)
+    return replace(column, states=made.states, codes=made.codes)
+
+
+def read_truths(column: Labels) -> Labels | None:
+    """A column of texts as truth values, missing where they are empty; None if it has others."""
+    texts = ["" if s is None else s.lower() if isinstance(s, str) else "?" for s in column.states]
+    if column.declared or not {""} < {"", *texts} <= {"", *_TRUTH}:
+        return None
+    lookup = np.array([*(_TRUTH.get(text, -1) for text in texts), -1], dtype=np.int8)
+    return replace(column, states=(False, True), codes=lookup[column.codes])
 
 
 def text_columns(
-    names: Sequence[str],
-    collected: Sequence[tuple[list[Cell], Array]],
+    raw: Sequence[Column],
     *,
     decimal: str | None = None,
     semicolons: bool = False,
@@ -88,62 +88,40 @@ def text_columns(
 
     A column is read by its format in `formats` where all of its cells fit it. Else its format is
     found, and where it can be read in two ways, the columns that cannot decide by which `decimal`
-    mark; see `find_format`.
+    mark; see `find_format`. A column that came as numbers was written in the plain format, and all
+    of its points are decimal marks for sure; it has integers where there was no point.
     """
-    columns = [text_column(name, *cells) for name, cells in zip(names, collected, strict=True)]
-    every = range(len(columns))
-    odd = [i for i in every if isinstance(columns[i], Labels) and _figures(collected[i][0])]
-    if decimal is None and odd:
-        decimal = file_decimal(_figures(collected[i][0]) for i in every)
+    columns = [text_column(c) if isinstance(c, Labels) else c for c in raw]
+    odd = [
+        isinstance(c, Labels) and bool(_figures(old)) for c, old in zip(columns, raw, strict=True)
+    ]
+    if decimal is None and any(odd):
+        decimal = file_decimal(map(_figures, raw))
     formats = formats or {}
-    doubtful = [i for i in every if decimal == "," or i in odd or names[i] in formats]
-    for place in doubtful:
-        name, texts = names[place], _figures(collected[place][0])
-        form = formats.get(name)
+    for place, column in enumerate(raw):
+        doubtful = decimal == "," or odd[place] or column.name in formats
+        if not doubtful or isinstance(column, Numbers) or column.more:
+            continue
+        form, texts = formats.get(column.name), _figures(column)
         if form is None or any(form.number(text) is None for text in texts):
             form = find_format(texts, decimal=decimal, semicolons=semicolons)
         if form is not None and not form.is_plain:
-            columns[place] = formatted_column(name, *collected[place], form)
+            columns[place] = numbers_of_texts(column, CellFormat(form))
     return columns
 
 
-def formatted_column(name: str, cells: Sequence[Cell], codes: Array, form: NumberFormat) -> Numbers:
-    """The numbers that cells are in a format; missing where they are none."""
-    numbers = [None if cell is None else form.number(cell) for cell in cells]
-    missing = np.array([number is None for number in numbers] + [True], dtype=bool)
-    values = np.array([*(0.0 if number is None else number for number in numbers), 0.0])
-    integers = values.astype(np.int64) if (np.abs(values) < 2**53).all() else values
-    values = integers if (integers == values).all() else values
-    return Numbers(
-        name, values[codes], missing[codes], written=CellFormat(form, None, _gap_words(cells))
-    )
-
-
-def _figures(cells: Sequence[Cell]) -> list[str]:
+def _figures(column: Column) -> list[str]:
     """The distinct texts of a column that are not gaps; none where one cannot be a number."""
+    if isinstance(column, Numbers):  # a text that shows the decimal mark as all of its texts do
+        return ["0.5" if column.values.dtype.kind == "f" else "1"]
     texts = []
-    for cell in cells:
-        text = (cell or "").strip()
+    for cell in column.states:
+        text = str(cell or "").strip()
         if text not in NO_NUMBER:
             if not is_number_like(text):
                 return []
             texts.append(text)
     return texts
-
-
-def number_column(name: str, texts: Sequence[Cell], codes: Array) -> Numbers:
-    """A column of numbers; integers where all are written so, and fit 64 bits."""
-    missing = np.array([text is None or text in NO_NUMBER for text in texts], dtype=bool)
-    figures = ["0" if empty else text or "" for text, empty in zip(texts, missing, strict=True)]
-    integral = all(map(_INTEGER.fullmatch, figures))
-    values = np.array(figures, dtype=object).astype(np.int64 if integral else np.float64)
-    return Numbers(
-        name, values[codes], missing[codes], written=CellFormat(gap_words=_gap_words(texts))
-    )
-
-
-def _gap_words(cells: Sequence[Cell]) -> frozenset[str]:
-    return frozenset(GAP_WORDS.intersection(cell for cell in cells if cell))
 
 
 def format_of(column: Labels, known: NumberFormat | None = None) -> NumberFormat | None:
@@ -155,14 +133,30 @@ def format_of(column: Labels, known: NumberFormat | None = None) -> NumberFormat
 
 
 def numbers_of_texts(column: Labels, written: CellFormat, *, dated: bool = False) -> Numbers:
-    """The numbers or dates that texts stand for; missing where they stand for none."""
-    numbers = [written.value(str(state), dated=dated) for state in column.states]
-    values = np.array([*(np.nan if v is None else v for v in numbers), np.nan])[column.codes]
-    missing = np.isnan(values)
-    others = (str(s) for s, v in zip(column.states, numbers, strict=True) if v is None)
-    words = written.gap_words.union(islice(others, MAX_WORDS))
-    values = np.where(missing, 0.0, values)
-    return Numbers(column.name, values, missing, dated, replace(written, gap_words=words))
+    """The numbers or dates that texts stand for, missing where they stand for none.
+
+    Numbers are integers where all are written so and fit 64 bits, or are whole in another format.
+    """
+    texts = [str(state or "").strip() for state in column.states]
+    plain = written.number.is_plain and not dated
+    figures = ["0" if text in NO_NUMBER else text for text in texts] if plain else []
+    if plain and all(map(NUMBER.fullmatch, figures)):
+        integral = all(map(_INTEGER.fullmatch, figures))
+        values = np.array([*figures, "0"], dtype=object).astype(np.int64 if integral else float)
+        missing = np.array([*(text in NO_NUMBER for text in texts), True], dtype=bool)
+    else:
+        numbers = [written.value(text, dated=dated) for text in texts]
+        missing = np.array([*(number is None for number in numbers), True], dtype=bool)
+        values = np.array([*(0.0 if number is None else number for number in numbers), 0.0])
+        if not dated and (values == np.rint(values)).all() and (np.abs(values) < 2**53).all():
+            values = values.astype(np.int64)
+    others = (str(s) for s, gap in zip(column.states, missing[:-1], strict=True) if s and gap)
+    words = (text for text in others if text in GAP_WORDS or text.strip() not in NO_NUMBER)
+    written = replace(written, gap_words=written.gap_words.union(islice(words, MAX_WORDS)))
+    return Numbers(
+        column.name, values[column.codes], missing[column.codes], dated, written,
+        rows=column.rows, weights=column.weights,
+    )  # fmt: skip
 
 
 NUMERIC = {bool, int, float}
@@ -183,13 +177,9 @@ def typed_columns(cells: Mapping[str, list[Any]]) -> dict[str, Column | list[Any
         elif kinds <= NUMERIC or dates or kinds == {datetime.timedelta}:
             columns[name] = from_objects(name, values)
         else:
-            texts = [None if value is None else _text(value) for value in values]
-            columns[name] = text_columns([name], collect(_as_rows(texts), 1))[0]
+            texts = ((None if value is None else _text(value),) for value in values)
+            [columns[name]] = text_columns(columns_of_rows(texts, [name]))
     return columns
-
-
-def _as_rows(texts: Sequence[str | None]) -> list[tuple[str | None]]:
-    return [(text,) for text in texts]
 
 
 def _text(value: Any) -> str:

@@ -7,17 +7,18 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from counterpane.data.dates import date_labels, date_texts, day_number, numbers_of, round_cuts
+from counterpane.data.distinct_values import Cells, tally_numbers
 from counterpane.data.intervals import cut_labels
 from counterpane.data.number_formats import CellFormat, plain_scalar, widened
 from counterpane.data.schema import Schema, Variable
-from counterpane.errors import DataError, unknown_name
+from counterpane.errors import DataError, check_names, library_errors, unknown_name
 from counterpane.lazy import lazy
-from counterpane.typing import Array, Bools, Floats, State
+from counterpane.typing import Array, Bools, Floats, Ints, State
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -37,9 +38,11 @@ UNKNOWN: Any = UnknownState()
 
 @dataclass(frozen=True)
 class Unread:
-    """A column of a file that was not read, because values of its kind have no states."""
+    """A column that was not read, because values of its kind have no states."""
 
+    name: str
     kind: str
+    rows: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,8 @@ class Labels:
 
     The states are the frame's `declared` categories, else the sorted observed values. Where they
     are intervals of numbers, `cut` is the variable that the numbers were cut by. `written` says how
-    cells were written, if that was found out.
+    cells were written, if that was found out. With `rows`, each entry stands for so many rows of
+    equal cells, of the sum `weights`; `more` rows have other values, `more_values`, than were kept.
     """
 
     name: str
@@ -57,10 +61,22 @@ class Labels:
     declared: bool = False
     cut: Variable | None = None
     written: CellFormat | None = None
+    rows: Ints | None = None
+    weights: Floats | None = None
+    more: int = 0
+    more_values: int = 0
 
     def take(self, rows: Any) -> Labels:
         """The rows of a mask, of positions or of a slice."""
         return replace(self, codes=self.codes[rows])
+
+
+class Binned(NamedTuple):
+    """What is known of the numbers of a column that has too many to keep each of them."""
+
+    n_values: int  # estimated
+    step: float | None  # that all numbers are multiples of
+    read_as: str = ""  # words for the note on a column of texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +84,9 @@ class Numbers:
     """A column of numbers; `missing` marks the rows without one.
 
     If `dated`, they are dates and times, in days since 1970-01-01. `written` is the format of the
-    texts that they were read from, if they were.
+    texts that they were read from, if they were. With `rows`, each entry stands for so many rows of
+    equal cells, of the sum `weights`; where more numbers are distinct than were kept, `binned` has
+    their number and step, and an entry is the least number of its bin.
     """
 
     name: str
@@ -76,6 +94,9 @@ class Numbers:
     missing: Bools
     dated: bool = False
     written: CellFormat | None = None
+    rows: Ints | None = None
+    weights: Floats | None = None
+    binned: Binned | None = None
 
     def take(self, rows: Any) -> Numbers:
         """The rows of a mask, of positions or of a slice."""
@@ -84,32 +105,65 @@ class Numbers:
     @cached_property
     def distinct(self) -> Array:
         """The observed values, sorted; integers where all of them are whole."""
-        values = np.unique(self.values[~self.missing])
+        values = self._cells[0]
         exact = values.dtype.kind == "f" and bool((np.abs(values) < 2**53).all())
         return values.astype(np.int64) if exact and (values == np.rint(values)).all() else values
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return tally_numbers(self.values[~self.missing], None)
+
+    def tallied(self, weights: Floats | None) -> Numbers:
+        """The same column with an entry for each distinct number; `weights` are those of rows."""
+        if self.rows is not None:
+            return self
+        if weights is None or (weights == 1).all():
+            values, rows, sums = self._cells
+        else:
+            values, rows, sums = tally_numbers(self.values[~self.missing], weights[~self.missing])
+        missing = np.zeros(len(values), dtype=bool)
+        return replace(self, values=values, missing=missing, rows=rows, weights=sums)
+
+    @property
+    def n_values(self) -> int:
+        """The number of different values."""
+        return len(self.distinct) if self.binned is None else self.binned.n_values
 
     def labels(self) -> Labels:
         """The same column with each distinct number as a state, dates as ISO texts."""
         codes = np.searchsorted(self.distinct, self.values).astype(np.int64)
         codes[self.missing] = -1
         states = date_texts(self.distinct) if self.dated else tuple(self.distinct.tolist())
-        return Labels(self.name, states, codes, written=self.written)
+        return Labels(
+            self.name, states, codes, written=self.written, rows=self.rows, weights=self.weights
+        )
 
     def intervals(self, cuts: Floats) -> tuple[tuple[str, ...], tuple[float, ...]]:
         """The names of the intervals between rising cuts, and the cuts; dates are rounded."""
         if not self.dated:
             plain = tuple(cuts.astype(np.float64).tolist())
             return cut_labels(plain), plain
-        plain = tuple(round_cuts(self.values[~self.missing].astype(np.float64), cuts).tolist())
+        known = ~self.missing
+        rows = None if self.rows is None else self.rows[known]
+        plain = tuple(round_cuts(self.values[known].astype(np.float64), cuts, rows).tolist())
         return date_labels(plain), plain
 
 
 Column: TypeAlias = Labels | Numbers
 
 
-def n_rows(column: Column) -> int:
+def n_rows(column: Column | Unread) -> int:
     """The number of rows of one column."""
-    return len(column.codes) if isinstance(column, Labels) else len(column.values)
+    if isinstance(column, Unread):
+        return column.rows
+    entries = column.codes if isinstance(column, Labels) else column.values
+    more = column.more if isinstance(column, Labels) else 0
+    return more + (len(entries) if column.rows is None else int(column.rows.sum()))
+
+
+def count_rows(column: Column, entries: Bools) -> int:
+    """The number of rows of the entries that a mask marks."""
+    return int(entries.sum() if column.rows is None else column.rows[entries].sum())
 
 
 def find_column(columns: Mapping[str, Column], name: str) -> Column:
@@ -121,11 +175,9 @@ def find_column(columns: Mapping[str, Column], name: str) -> Column:
 
 def check_columns(columns: Iterable[Column]) -> dict[str, Column]:
     """Columns by name; refuses none, no rows, a name that occurs twice, and different lengths."""
-    by_name: dict[str, Column] = {}
-    for column in columns:
-        if column.name in by_name:
-            raise DataError(f"the column name {column.name!r} occurs twice; each needs its own.")
-        by_name[column.name] = column
+    columns = list(columns)
+    check_names(column.name for column in columns)
+    by_name = {column.name: column for column in columns}
     lengths = {name: n_rows(column) for name, column in by_name.items()}
     if not lengths:
         raise DataError("the table has no columns; at least one is needed.")
@@ -151,13 +203,15 @@ def columns_of(
     if isinstance(frame, list) and frame and all(isinstance(c, Labels | Numbers) for c in frame):
         return frame
     if isinstance(frame, np.ndarray):
-        return _of_array(frame, names)
+        return _of_array(frame, names, unusable)
     if isinstance(frame, Mapping):
         return _each(_of_values, frame.items(), unusable)
     try:
         wrapped = nw.from_native(frame)
     except nw.exceptions.DuplicateError:
-        raise DataError(_twice(frame)) from None
+        names = list(map(str, getattr(frame, "column_names", None) or frame.columns))
+        check_names(names)
+        raise
     except TypeError:
         raise DataError(
             f"a table cannot be read from {type(frame).__name__}; pass a pandas, polars or pyarrow "
@@ -203,16 +257,11 @@ def _each(
     return columns
 
 
-def _twice(frame: Any) -> str:
-    """What is wrong with the column names of a frame that has one of them more than once."""
-    names = list(map(str, getattr(frame, "column_names", None) or frame.columns))
-    name = next((name for name in names if names.count(name) > 1), "")
-    return f"the column name {name!r} occurs {names.count(name)} times; rename or drop the copies."
-
-
-def _of_array(array: Array, names: Sequence[str] | None) -> list[Column]:
+def _of_array(
+    array: Array, names: Sequence[str] | None, unusable: dict[str, str] | None
+) -> list[Column]:
     if array.dtype.names is not None:
-        return [_of_values(name, array[name]) for name in array.dtype.names]
+        return _each(_of_values, ((name, array[name]) for name in array.dtype.names), unusable)
     if array.ndim != 2:
         raise DataError(f"the array has {array.ndim} axes; 2 are needed: rows by columns.")
     if names is None or len(names) != array.shape[1]:
@@ -268,22 +317,50 @@ def _of_series(name: str, series: nw.Series[Any]) -> Column:
     if dtype == nw.Boolean:
         codes = series.cast(nw.Int8).fill_null(-1).to_numpy()
         return Labels(name, (False, True), codes, declared=True)
+    if dtype.is_decimal():
+        return _of_decimals(name, series)
+    if dtype in (nw.Int128, nw.UInt128):  # which numpy does not have
+        return from_objects(name, series.to_list())
     if dtype.is_numeric():
+        if not series.null_count():
+            values = series.to_numpy()
+            return Numbers(name, widened(values), np.isnan(values))
         missing = series.is_null().to_numpy()
-        filled = series.fill_null(0) if missing.any() else series
-        values = (filled.cast(nw.Float64) if dtype.is_decimal() else filled).to_numpy()
+        values = series.fill_null(0).to_numpy()
         return Numbers(name, widened(values), missing | np.isnan(values))
     if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return _of_categories(name, series)
+        return _of_texts(name, series)
     if dtype in (nw.Object, nw.Unknown):
         return from_objects(name, series.to_list())
     if dtype == nw.Datetime and dtype.time_zone is not None:  # type: ignore[attr-defined]
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    if dtype == nw.Date:
+        series = series.cast(nw.Datetime("us"))  # pandas over Arrow gives objects for dates
     if dtype in (nw.Date, nw.Datetime):
         return Numbers(name, *numbers_of(series.to_numpy().astype("M8[us]")), dated=True)
     if dtype == nw.Duration:
         return _durations(name, series.to_numpy().astype("m8[us]"))
     raise UnusableError(name, str(dtype))
+
+
+def _of_decimals(name: str, series: nw.Series[Any]) -> Column:
+    """A column of decimals: the doubles that are written alike, as 0.35 is, or exact integers."""
+    missing = series.is_null().to_numpy()
+    texts = (series.fill_null(0) if missing.any() else series).cast(nw.String)
+    values = texts.cast(nw.Float64).to_numpy()
+    if len(values) and np.abs(values).max() >= 2**53:  # doubles may not tell them apart
+        return from_objects(name, series.to_list())
+    return Numbers(name, values, missing)
+
+
+def _of_texts(name: str, series: nw.Series[Any]) -> Column:
+    """A column of texts or categories; one message if the memory of its library is no text."""
+    bad = "column {!r} holds text that cannot be read ({}); write it again as valid UTF-8."
+    with library_errors(lambda words: DataError(bad.format(name, words))):
+        try:
+            return _of_categories(name, series)
+        except UnicodeEncodeError:  # half of a surrogate pair, which only Python's texts can hold
+            return from_objects(name, series.to_list())
 
 
 def _of_categories(name: str, series: nw.Series[Any]) -> Labels:
@@ -301,20 +378,25 @@ def _of_categories(name: str, series: nw.Series[Any]) -> Labels:
             enum = series.__native_namespace__().Enum
             native = native.cast(enum(native.drop_nulls().unique()))
         codes = native.to_physical().cast(int).fill_null(-1).to_numpy()
-        return make_labels(name, native.dtype.categories.to_list(), codes, declared=declared)
-    declared, native = series.dtype != nw.String, series.to_native()
-    if not declared and series.implementation.is_pyarrow():
-        native = native.cast("large_string").dictionary_encode()  # views have no direct way
-    elif not declared:
-        native = series.cast(nw.Categorical).to_native()
+        binary = native.dtype.categories.cast(series.__native_namespace__().Binary)
+        states = [state.decode() for state in binary.to_list()]  # polars crashes on invalid UTF-8
+        return make_labels(name, states, codes, declared=declared)
+    declared, pandas = series.dtype != nw.String, not series.implementation.is_pyarrow()
+    native = (series.cast(nw.Categorical) if pandas and not declared else series).to_native()
     if hasattr(native, "cat"):
         states, codes = native.cat.categories.tolist(), native.cat.codes.to_numpy()
     else:  # Arrow, or pandas over Arrow
-        chunks = native.array.__arrow_array__() if hasattr(native, "array") else native
-        encoded = chunks.unify_dictionaries().combine_chunks()
-        states = encoded.dictionary.to_pylist()
-        codes = encoded.indices.cast("int64").fill_null(-1).to_numpy()
+        states, codes = arrow_codes(native.array.__arrow_array__() if pandas else native)
     return make_labels(name, states, codes, declared=declared)
+
+
+def arrow_codes(values: Any) -> tuple[list[str], Ints]:
+    """The states of an Arrow array of texts or of their codes, and the code of each row or -1."""
+    if not hasattr(values.type, "value_type"):
+        values = values.cast("large_string").dictionary_encode()  # views have no direct way
+    if hasattr(values, "chunks"):
+        values = values.unify_dictionaries().combine_chunks()
+    return values.dictionary.to_pylist(), values.indices.cast("int64").fill_null(-1).to_numpy()
 
 
 def from_objects(name: str, cells: list[Any]) -> Column:

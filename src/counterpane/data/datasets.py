@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from counterpane.boundary import public
+from counterpane.checks import STRING, accepts
 from counterpane.data.table import Table
 from counterpane.errors import unknown_name
 from counterpane.typing import State
@@ -18,7 +18,7 @@ Rows: TypeAlias = Sequence[Sequence[State]]
 States: TypeAlias = dict[str, tuple[State, ...]]
 
 
-@public
+@accepts(name=STRING)
 def load_dataset(name: str, **options: Any) -> Table:
     """The embedded table called `name`; its class is the last column.
 

@@ -156,20 +156,24 @@ def are_dates(state: object) -> bool:
     )
 
 
-def round_cuts(values: Floats, cuts: Floats) -> Floats:
+def round_cuts(values: Floats, cuts: Floats, rows: Ints | None = None) -> Floats:
     """Cuts moved up to whole days, hours, minutes or seconds: the longest possible unit.
 
-    At most one row in a hundred changes sides, and no interval becomes empty.
+    At most one row in a hundred changes sides, and no interval becomes empty. With `rows`, a value
+    stands for so many rows.
     """
     if not len(cuts):
         return cuts
-    rows = np.sort(values)
-    before, micros = np.searchsorted(rows, cuts), _micros(cuts)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    ends = np.arange(len(values)) + 1 if rows is None else np.cumsum(rows[order])
+    heights = np.append(0, ends)
+    before, micros = heights[np.searchsorted(ordered, cuts)], _micros(cuts)
     for size in UNITS.values():
         moved = -(-micros // size) * size / DAY
-        after = np.searchsorted(rows, moved)
-        none_empty = (np.diff(after, prepend=0, append=len(rows)) > 0).all()
-        if none_empty and np.abs(after - before).sum() <= MOVED * len(rows):
+        after = heights[np.searchsorted(ordered, moved)]
+        none_empty = (np.diff(after, prepend=0, append=heights[-1]) > 0).all()
+        if none_empty and np.abs(after - before).sum() <= MOVED * heights[-1]:
             return moved
     return cuts
 

@@ -7,14 +7,13 @@ import importlib
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from counterpane.data.clean import typed_columns
 from counterpane.data.columns import Column
-from counterpane.data.csv import FileOptions
 from counterpane.data.headers import (
     FIRST_LINES,
     is_header,
@@ -22,15 +21,16 @@ from counterpane.data.headers import (
     table_below,
     titles_left_out,
 )
+from counterpane.data.readers.text_files import FileOptions
 from counterpane.disk import check_unpacked
 from counterpane.errors import (
-    CounterpaneError,
     CounterpaneWarning,
-    DataError,
     FileFormatError,
     MissingExtraError,
     ParameterError,
     Setting,
+    check_names,
+    library_errors,
     unknown_name,
 )
 
@@ -86,18 +86,13 @@ def read_excel(path: Path, options: FileOptions) -> dict[str, Column | list[Any]
     return typed_columns(cells)
 
 
-@contextmanager
-def _workbook_errors(path: Path) -> Iterator[None]:
+def _workbook_errors(path: Path) -> AbstractContextManager[None]:
     """Turns what zip, XML and openpyxl raise, which share no base class, into one error."""
-    try:
-        yield
-    except (CounterpaneError, MemoryError):
-        raise
-    except Exception as error:
-        words = " ".join(str(error).split())[:200]
-        raise FileFormatError(
+    return library_errors(
+        lambda words: FileFormatError(
             f"file {str(path)!r} cannot be read as an Excel workbook: {words}"
-        ) from None
+        )
+    )
 
 
 def _unpacked_size(path: Path) -> int:
@@ -203,8 +198,6 @@ def _columns(rows: Sequence[list[Any]], path: Path, options: FileOptions) -> dic
         # Names that were not there are not guessed again.
         header_given = True if options.header is False else options.header
         names, cells = table_below(names, cells, f"file {str(path)!r}", header_given)
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"the column name {twice!r} occurs twice; each needs its own.")
+    check_names(names, f"file {str(path)!r}: ")
     table = list(cells)
     return {name: [row[i] for row in table] for i, name in enumerate(names)}

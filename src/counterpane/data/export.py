@@ -12,7 +12,7 @@ import numpy as np
 
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.dates import datetimes
-from counterpane.errors import MissingExtraError, ParameterError
+from counterpane.errors import MissingExtraError, ParameterError, Setting
 from counterpane.typing import Array, Bools, Floats, State
 
 FrameKind: TypeAlias = Literal["pandas", "polars", "pyarrow"]
@@ -63,7 +63,11 @@ class Exportable:
         if chosen is None:
             chosen = next((k for k in get_args(FrameKind) if find_spec(k) is not None), "pandas")
         if chosen not in makers:
-            raise ParameterError(f"kind={kind!r}; {', '.join(map(repr, makers))} are allowed.")
+            raise ParameterError(
+                Setting("kind", kind),
+                f"; {', '.join(map(repr, makers))} are allowed.",
+                allowed=tuple(makers),
+            )
         return makers[chosen]()
 
     def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> Any:

@@ -18,7 +18,10 @@ FIRST_LINES = 30  # among which the header is looked for
 SAMPLE = 200  # rows by which a header is judged
 ENOUGH = 20  # rows below which no row is taken for a description, nor names for values
 MOST_DESCRIPTIONS = 2  # rows under a header: the question, and an identifier of it
+MOST_LETTERS = 2**31 - 1  # of a cell; Python's own limit is 131,072
 REPEATS = 4  # rows that a state has on average, in a column that shows what its states are
+
+csv.field_size_limit(MOST_LETTERS)
 
 
 class HeaderGuessed(CounterpaneWarning):
@@ -72,15 +75,24 @@ def is_header(cells: Sequence[Any]) -> bool:
 def table_below(
     names: Sequence[Any], rows: Iterator[list[Any]], where: str, header: bool | None
 ) -> tuple[list[str], Iterator[list[Any]]]:
-    """The names of the columns and the rows of data, of a header and the rows below it.
+    """The names of the columns and the rows of data, of a header and the rows below it."""
+    rows = iter(rows)
+    sample = list(islice(rows, SAMPLE))
+    unique, first = find_names(names, sample, where, header)
+    return unique, islice(chain([list(names)], sample, rows), first, None)
+
+
+def find_names(
+    names: Sequence[Any], sample: Sequence[list[Any]], where: str, header: bool | None
+) -> tuple[list[str], int]:
+    """The names of the columns, and how many rows from the header on are none of data.
 
     A row that describes the columns is dropped, names that occur twice get a number, and names that
     are values are a row, unless `header` says that they are names. A warning tells each of these.
+    The first `SAMPLE` rows below the header show it.
     """
-    rows = iter(rows)
     if header is False:
-        return numbered_names(len(names)), chain([list(names)], rows)
-    sample = list(islice(rows, SAMPLE))
+        return numbered_names(len(names)), 0
     texts = [f"column {i}" if _is_gap(n) else str(n).strip() for i, n in enumerate(names, start=1)]
     if header is None and _are_values(names, sample):
         warnings.warn(
@@ -90,14 +102,14 @@ def table_below(
                 Advice("header=True", "--header"),
                 ".",
             ),
-            stacklevel=5,
+            stacklevel=6,
         )
-        return numbered_names(len(names)), chain([list(names)], sample, rows)
+        return numbered_names(len(names)), 0
     n_left_out = _n_descriptions(sample)
     for row in sample[:n_left_out]:
         words = next(str(cell) for cell in row if not _is_gap(cell))
         _tell(f"{where}: the row {words[:40]!r}, … describes the columns, and was left out.")
-    return _numbered(texts, where), chain(sample[n_left_out:], rows)
+    return _numbered(texts, where), 1 + n_left_out
 
 
 def numbered_names(n: int) -> list[str]:
@@ -211,4 +223,4 @@ def _is_figure(cell: Any) -> bool:
 
 
 def _tell(words: str) -> None:
-    warnings.warn(words, HeaderGuessed, stacklevel=6)
+    warnings.warn(words, HeaderGuessed, stacklevel=7)

@@ -233,10 +233,20 @@ def find_step(values: Array, *, dated: bool = False) -> float | None:
     (0.05, 100.0)
     """
     largest = float(np.abs(values.astype(np.float64)).max(initial=0.0))
-    steps = [1 / per for per in TIME_UNITS] if dated else STEPS
+    steps = find_steps(values, dated=dated)
+    return next((step for step in steps if step <= 1 or step <= largest), None)
+
+
+def find_steps(
+    values: Array, steps: Sequence[float] | None = None, *, dated: bool = False
+) -> list[float]:
+    """Those of `steps`, descending, by default of all, of which all values are multiples."""
+    largest = float(np.abs(values.astype(np.float64)).max(initial=0.0))
+    if steps is None:
+        steps = [1 / per for per in TIME_UNITS] if dated else STEPS
     for sample in (values[:LOOK], values):
         steps = [s for s in steps if largest < s * 2**53 and _are_multiples(sample, s, dated)]
-    return next((step for step in steps if step <= 1 or step <= largest), None)
+    return list(steps)
 
 
 def rounded(values: Array, step: float) -> Array:

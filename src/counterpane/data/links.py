@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sparse
 
-from counterpane.boundary import public
+from counterpane.checks import NONE, SEQUENCE, STRING, accepts, instance_of
 from counterpane.data.baskets import Baskets, items_schema, read_baskets
 from counterpane.data.columns import Column, Labels, columns_of, find_column
-from counterpane.data.files import read_columns
+from counterpane.data.reading import read_columns
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting
@@ -29,7 +29,9 @@ class Links(NamedTuple):
     users: tuple[Any, ...]
 
 
-@public
+@accepts(
+    schema=instance_of(Schema) | NONE, items=SEQUENCE | NONE, user=STRING | NONE, item=STRING | NONE
+)
 def read_links(
     X: Any,
     *,

@@ -7,19 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from heapq import nsmallest
 from typing import Any
 
 import numpy as np
 
 from counterpane.data.dates import day_number
-from counterpane.typing import Array, Floats
+from counterpane.typing import Array
 
 GAP_WORDS = frozenset({"NA", "N/A", "NaN", "nan", "null", "NULL", "?"})  # for missing cells
 NO_NUMBER = frozenset({  # missing among numbers, as infinite ones of frames are
     "", *GAP_WORDS,
     "inf", "-inf", "+inf", "Inf", "-Inf", "+Inf", "Infinity", "-Infinity", "+Infinity",
 })  # fmt: skip
-NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NO_CODE = r"(?![+-]?[0-9]{19,}\Z)"  # codes of things are long, or have leading zeros
+NUMBER = re.compile(rf"{_NO_CODE}[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 MAX_DIGITS = 300  # of a text that is read as a number
 SPACES = " \u00a0\u202f"
 APOSTROPHES = "'’"
@@ -85,7 +87,7 @@ class NumberFormat:
         return f"numbers{shown}{self.reason}"
 
     def to_dict(self) -> dict[str, str]:
-        """The format as the provenance of a model keeps it."""
+        """The format as the schema of a model keeps it."""
         return {"decimal": self.decimal, "group": self.group, "unit": self.unit}
 
     @classmethod
@@ -169,16 +171,8 @@ def widened(values: Array) -> Array:
     """
     if values.dtype not in (np.float16, np.float32):
         return values
-    with np.errstate(all="ignore"):
-        exact: Floats = values.astype(np.float64)
-        wide = exact
-        exponents = np.floor(np.log10(np.abs(exact)))
-        for digits in range(9, 2, -1):  # 9 digits tell all numbers of 32 bits apart
-            places = digits - 1 - exponents
-            up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
-            written = np.rint(exact * up / down) * down / up
-            alike = np.isfinite(written) & (written.astype(values.dtype) == values)
-            wide = np.where(alike, written, wide)
+    distinct, places = np.unique(values, return_inverse=True)
+    wide: Array = distinct.astype(str).astype(np.float64)[places]
     return wide
 
 
@@ -197,6 +191,18 @@ def plain_scalar(value: Any) -> Any:
     if type(value).__name__ == "Period":  # of pandas; its first moment
         return value.start_time.to_pydatetime()
     return value.item() if isinstance(value, np.generic) else value
+
+
+def plain_array(values: Any) -> Array:
+    """Values as an array, of numbers where they are decimals.
+
+    >>> plain_array([Decimal("0.25"), Decimal(2)]).tolist()
+    [0.25, 2.0]
+    """
+    array = np.asarray(values)
+    if array.dtype.kind != "O" or array.ndim != 1:
+        return array
+    return np.asarray([plain_scalar(value) for value in array])
 
 
 def is_number_like(text: str) -> bool:
@@ -222,7 +228,8 @@ def find_format(
     fits = _fitting(bodies)
     if not fits:
         return None
-    example = max(texts[:SHOWN], key=lambda text: sum(not c.isalnum() for c in text))
+    few = nsmallest(SHOWN, texts)  # the same in whatever order the texts come
+    example = max(few, key=lambda text: sum(not c.isalnum() for c in text))
     first = fits[0]
     pair = _two_readings(fits, bodies)
     if pair is None:
@@ -332,5 +339,7 @@ def _body(decimal: str, group: str) -> re.Pattern[str]:
             first = f"[{re.escape(group)}]"
             same = rf"[1-9][0-9]{{0,2}}(?P<mark>{first})[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
             integer = f"(?:{same}|{_WHOLE})"
-        _PATTERNS[decimal, group] = re.compile(f"{integer}(?:{point}[0-9]*)?|{point}[0-9]+")
+        _PATTERNS[decimal, group] = re.compile(
+            f"{_NO_CODE}{integer}(?:{point}[0-9]*)?|{point}[0-9]+"
+        )
     return _PATTERNS[decimal, group]

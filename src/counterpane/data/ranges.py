@@ -49,8 +49,8 @@ class Range:
     include_high: bool = False
 
     def __post_init__(self) -> None:
-        for side in (self.low, self.high):
-            kinds = (int, float, str, datetime.date, np.generic, type(None))
+        for side in map(plain_scalar, (self.low, self.high)):
+            kinds = (int, float, str, datetime.date, type(None))
             if not isinstance(side, kinds) or (isinstance(side, float) and math.isnan(side)):
                 raise ParameterError(
                     f"a range from {self.low!r} to {self.high!r} is not possible; numbers, dates "
@@ -76,8 +76,8 @@ class Range:
         both = (self, other)
         lows = [r for r in both if r.low is not None]
         highs = [r for r in both if r.high is not None]
-        low = max(lows, key=lambda r: (_order(r.low), not r.include_low), default=self)
-        high = min(highs, key=lambda r: (_order(r.high), r.include_high), default=self)
+        low = max(lows, key=lambda r: (_number_of(r.low) or 0.0, not r.include_low), default=self)
+        high = min(highs, key=lambda r: (_number_of(r.high) or 0.0, r.include_high), default=self)
         return Range(low.low, high.high, low.include_low, high.include_high)
 
     def shares(self, variable: Variable) -> Floats:
@@ -165,14 +165,6 @@ def _parsed(value: Any, dated: bool) -> float | None:
         number = day_number(value) if dated else float(value)
         return None if number is None or math.isnan(number) else number
     return None
-
-
-def _order(side: Any) -> float:
-    """An end as a number by which two ends are compared."""
-    days = day_number(side)
-    with suppress(TypeError, ValueError):
-        return float(side) if days is None else days
-    return math.nan
 
 
 def _number_of(state: State) -> float | None:

@@ -82,7 +82,7 @@ class RemotePath:
         """The path below a folder."""
         return PurePosixPath(self.url).relative_to(PurePosixPath(root.url))
 
-    def open(self) -> RetryingFile:
+    def open(self, _mode: str = "rb") -> RetryingFile:
         """The file, open for reading; an error if it is another than when it was listed."""
         with remote_errors(self.url):
             now = self.files.get_file_info([self.key])[0]

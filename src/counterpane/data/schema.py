@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import contextlib
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from counterpane.boundary import check_kind
+from counterpane.checks import ITERABLE, check
 from counterpane.data.dates import are_dates, day_number
 from counterpane.data.number_formats import (
     NO_NUMBER,
@@ -23,7 +22,15 @@ from counterpane.data.number_formats import (
     number_text,
     plain_scalar,
 )
-from counterpane.errors import DataError, ParameterError, Setting, StateError, unknown_name, visible
+from counterpane.errors import (
+    DataError,
+    ParameterError,
+    Setting,
+    StateError,
+    check_names,
+    unknown_name,
+    visible,
+)
 from counterpane.typing import Ints, State
 
 MAX_STATES = 65_535  # a code fits uint16, and one code is kept for the missing cell
@@ -198,6 +205,8 @@ class Variable:
             number = day_number(value, day_first=written.day_first)
             return None if number is None else bisect.bisect_right(self.cuts or (), number)
         if self.numeric and isinstance(value, str):
+            if self.cuts is None and value in self._texts:  # digits that no float has
+                return self._texts[value]
             number = written.number.number(value)
             value = value if number is None else number
         if self.cuts is not None:
@@ -231,7 +240,12 @@ class Variable:
         if code is None:
             ranged = isinstance(value, str) and value.lstrip().startswith(("<", ">", "≤", "≥"))
             hint = "; for a range pass counterpane.Range(low=…, high=…)" if ranged else ""
-            raise StateError(f"column {self.name!r}: {self.not_a_state(value)}{hint}.")
+            raise StateError(
+                f"column {self.name!r}: {self.not_a_state(value)}{hint}.",
+                parameter=self.name,
+                value=value,
+                allowed=self.states,
+            )
         return code
 
     def not_a_state(self, value: Any) -> str:
@@ -285,11 +299,7 @@ class Schema(Sequence[Variable]):
         self._variables = tuple(variables)
         self._index = {v.name: i for i, v in enumerate(self._variables)}
         if len(self._index) != len(self._variables):
-            times = Counter(v.name for v in self._variables)
-            twice = next(name for name, number in times.items() if number > 1)
-            raise DataError(
-                f"the column name {twice!r} occurs {times[twice]} times; each needs its own."
-            )
+            check_names(v.name for v in self._variables)
 
     @classmethod
     def from_cards(cls, cards: Iterable[int], prefix: str = "x") -> Schema:
@@ -340,7 +350,7 @@ class Schema(Sequence[Variable]):
 
     def select(self, columns: Iterable[SupportsIndex | str]) -> Schema:
         """The schema of some columns, by position or name, in the order given."""
-        check_kind("columns", "Iterable", columns)
+        check("columns", columns, ITERABLE)
         try:
             return Schema(
                 self._variables[c if hasattr(c, "__index__") else self.index(c)] for c in columns

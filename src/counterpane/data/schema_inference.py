@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from counterpane.data.intervals import (
     find_step,
     mdl_cuts,
 )
+from counterpane.data.number_formats import plain_array, plain_scalar
 from counterpane.data.schema import MAX_STATES, Schema, Variable
 from counterpane.errors import Advice, DataError, DiscretizeError, ParameterError, Setting
-from counterpane.typing import Array, Floats, State
+from counterpane.typing import Array, Bools, Floats, State
 
 Discretize: TypeAlias = Any
 """How numbers become states: "auto", "mdl", "quantile", {column: cuts}, an object with `fit`; None.
@@ -28,6 +29,10 @@ Discretize: TypeAlias = Any
 "auto" is "mdl" if there is a discrete target, otherwise "quantile"; it also applies to the columns
 that a mapping does not name. None refuses numbers that are not states as they are.
 """
+
+
+ByClass: TypeAlias = Callable[[list[str], Variable], Mapping[str, tuple[Numbers, Array]]]
+"""Tallies columns by name and by the classes that a variable has: numbers and their classes."""
 
 
 def check_limits(max_states: int, n_bins: int) -> None:
@@ -74,8 +79,13 @@ def infer_schema(
     *,
     max_states: int,
     n_bins: int,
+    by_class: ByClass | None = None,
 ) -> Schema:
-    """The schema of columns, in their order; parameters are those of `Table.from_frame`."""
+    """The schema of columns, in their order; parameters are those of `Table.from_frame`.
+
+    `weights` are those of rows; a column that stands for more rows has its own. `by_class` tallies
+    columns of numbers by the classes of the target, where rows are not in memory.
+    """
     cuts_of = discretize if isinstance(discretize, Mapping) else {}
     for name in (*states, *cuts_of, *([] if target is None else [target])):
         find_column(columns, name)
@@ -89,12 +99,14 @@ def infer_schema(
     numeric: dict[str, Numbers] = {}
     for name, column in columns.items():
         if name in states:
-            variables[name] = Variable(name, tuple(states[name]), written=column.written)
+            variables[name] = Variable(
+                name, tuple(map(plain_scalar, states[name])), written=column.written
+            )
         elif name in cuts_of:
             variables[name] = _checked_cuts(column, cuts_of[name], weights)
         elif isinstance(column, Labels) or _is_discrete(column, max_states):
             variables[name] = _observed_variable(column)
-        elif len(column.distinct) == 1:  # one real number needs no cut
+        elif column.n_values == 1:  # one real number needs no cut
             variables[name] = _checked_cuts(column, (), None)
         elif discretize is None:
             raise _needs_cuts(column, max_states)
@@ -104,9 +116,15 @@ def infer_schema(
         classes = None
         if target is not None and discretize != "quantile":
             classes = _classes(columns[target], target in numeric)
+        tallies: Mapping[str, tuple[Numbers, Array | None]] = {}
+        if by_class is not None and classes is not None and target is not None:
+            tallies = by_class(list(numeric), variables[target])
         for name, numbers in numeric.items():
-            cuts = _find_cuts(numbers, discretize, classes, weights, n_bins)
-            variables[name] = _checked_cuts(numbers, cuts, weights)
+            by_value = numbers.tallied(weights)
+            whole = by_value if discretize == "quantile" else numbers
+            cells, codes = tallies.get(name, (whole, classes))
+            cuts = _find_cuts(cells, discretize, codes, weights, n_bins)
+            variables[name] = _checked_cuts(by_value, cuts, weights)
     return Schema(variables[name] for name in columns)
 
 
@@ -115,13 +133,20 @@ def cut_variable(column: Numbers, cuts: Floats, weights: Array | None = None) ->
     names, ends = column.intervals(cuts)
     values = column.values
     rows = ~column.missing & np.isfinite(values)
+    weights = weights if column.rows is None else column.weights
     if weights is not None:
         rows &= weights > 0
         weights = None if (weights[rows] == 1).all() else weights[rows]
     quantiles = find_quantiles(values[rows], weights, ends) if rows.any() else None
-    step = find_step(values[rows], dated=column.dated)
-    step = None if quantiles is None else step
+    step = None if quantiles is None else _step(column, rows)
     return Variable(column.name, names, ends, quantiles, step, column.written)
+
+
+def _step(column: Numbers, rows: Bools) -> float | None:
+    """The step of the numbers in some entries; see `find_step`."""
+    if column.binned is not None:
+        return column.binned.step
+    return find_step(column.values[rows], dated=column.dated)
 
 
 def numeric_target(name: str) -> DiscretizeError:
@@ -135,7 +160,7 @@ def numeric_target(name: str) -> DiscretizeError:
 def _is_discrete(column: Column, max_states: int) -> bool:
     if isinstance(column, Labels):
         return True
-    return column.distinct.dtype.kind in "iu" and len(column.distinct) <= max_states
+    return column.distinct.dtype.kind in "iu" and column.n_values <= max_states
 
 
 def _observed_variable(column: Column) -> Variable:
@@ -172,7 +197,7 @@ def _checked_cuts(
         )
     if column.dated:
         cuts = [c if (day := day_number(c)) is None else day for c in cuts]
-    array = np.asarray(cuts)
+    array = plain_array(cuts)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iuf"):
         raise DiscretizeError(f"column {column.name!r}: the cuts are {cuts!r}; numbers are needed.")
     if not np.isfinite(array.astype(np.float64)).all() or (array[1:] <= array[:-1]).any():
@@ -186,7 +211,7 @@ def _needs_cuts(column: Numbers, max_states: int) -> DiscretizeError:
     kind = "whole numbers" if column.distinct.dtype.kind in "iu" else "real numbers"
     kind = "dates" if column.dated else kind
     return DiscretizeError(
-        f"column {column.name!r} holds {len(column.distinct)} different {kind} and must be "
+        f"column {column.name!r} holds {column.n_values} different {kind} and must be "
         "cut into states; read the table with ",
         Setting("discretize", "mdl"),
         " and ",
@@ -210,13 +235,14 @@ def _find_cuts(
 ) -> Floats:
     """The cuts that a rule finds on the rows with a number, a class and a positive weight."""
     values = column.values.astype(np.float64)
+    weights = weights if column.weights is None else column.weights
     rows = ~column.missing & (weights > 0)
     if discretize in ("quantile", "mdl"):
         values = bounded(values)
     else:
         rows &= np.isfinite(values)
     if discretize == "quantile":
-        step = find_step(column.values[rows & np.isfinite(values)], dated=column.dated)
+        step = _step(column, rows & np.isfinite(values))
         return find_cut_points(values[rows], weights[rows], n_bins, step)
     if classes is not None:
         rows &= classes >= 0
@@ -234,3 +260,33 @@ def _find_cuts(
         f"discretize={discretize!r} has neither cuts_ nor bin_edges_ after fit, so that new "
         "numbers could not be cut alike; pass MDLDiscretizer(), KBinsDiscretizer() or a mapping."
     )
+
+
+class CutRule(NamedTuple):
+    """How the cut points of `columns` were found: "quantile", or "mdl" against `target`."""
+
+    rule: str
+    columns: tuple[str, ...]
+    n_bins: int
+    target: str | None
+
+
+def cut_rule_of(
+    schema: Schema, states: Collection[str], discretize: Any, target: str | None, n_bins: int
+) -> CutRule | None:
+    """The rule that `Table.from_frame` used; None for a discretizer of the user.
+
+    Columns with `states`, or with cut points in the mapping `discretize`, do not follow a rule.
+
+    >>> schema = Schema([Variable("age", ("<18", "≥18"), (18.0,)), Variable("sex", ("f", "m"))])
+    >>> cut_rule_of(schema, (), "auto", "sex", 4)
+    CutRule(rule='mdl', columns=('age',), n_bins=4, target='sex')
+    """
+    given = {*states, *(discretize if isinstance(discretize, Mapping) else ())}
+    rule = discretize
+    if isinstance(discretize, Mapping) or (isinstance(discretize, str) and discretize == "auto"):
+        rule = "quantile" if target is None or schema[target].cuts is not None else "mdl"
+    if not isinstance(rule, str):
+        return None
+    columns = tuple(v.name for v in schema if v.cuts is not None and v.name not in given)
+    return CutRule(rule, columns, n_bins, target)

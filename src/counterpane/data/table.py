@@ -11,28 +11,29 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.boundary import public
+from counterpane.checks import CHOICE, INTEGER, MAPPING, NONE, STRING, accepts, instance_of
 from counterpane.data.columns import UNKNOWN, Column, Labels, known_columns
-from counterpane.data.cut_rule import CutRule, cut_rule_of
-from counterpane.data.encoder import Unseen, encode_frame
-from counterpane.data.encoder import check_weights as check_weights
+from counterpane.data.encoding import Unseen, encode_frame
 from counterpane.data.export import Exportable, column_array, frame_kind_of, numbers_column
 from counterpane.data.intervals import draw_numbers
 from counterpane.data.ranges import Range
 from counterpane.data.schema import Schema, state_text
 from counterpane.data.schema import code_dtype as code_dtype
-from counterpane.data.schema_inference import Discretize
+from counterpane.data.schema_inference import CutRule, Discretize, cut_rule_of
+from counterpane.data.weights import check_weights as check_weights
 from counterpane.errors import DataError, ParameterError, Setting
 from counterpane.lazy import lazy
-from counterpane.markup import framed, grid
 from counterpane.plotting import draw_plot
+from counterpane.present.table import LISTED, TextTable
 from counterpane.seeds import random_generator
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
 if TYPE_CHECKING:
     from counterpane.data import prepare
+    from counterpane.data import table_texts as texts
 else:
     prepare = lazy("counterpane.data.prepare")
+    texts = lazy("counterpane.data.table_texts")
 
 Missing = Literal["state", "drop", "error"]
 
@@ -110,7 +111,14 @@ class Table(Exportable):
                 )
 
     @classmethod
-    @public
+    @accepts(
+        schema=instance_of(Schema) | NONE,
+        states=MAPPING | NONE,
+        target=STRING | NONE,
+        unseen=CHOICE,
+        max_states=INTEGER,
+        n_bins=INTEGER,
+    )
     def from_frame(
         cls,
         frame: Any,
@@ -297,12 +305,24 @@ class Table(Exportable):
         """Sum of the weights; the number of rows where there are none."""
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
+    def table(self) -> TextTable:
+        """Return the rows of a small table as texts, else a line for each column."""
+        weighted = "" if self.weights is None else f", weight {self.total_weight:g}"
+        title = f"Table: {self.n_rows:,} rows × {self.n_columns:,} columns{weighted}"
+        return (texts.row_table if self._is_small else texts.column_table)(self, title)
+
+    @property
+    def _is_small(self) -> bool:
+        return max(self.n_rows, self.n_columns) <= LISTED
+
     def __repr__(self) -> str:
+        if self._is_small:
+            return self.table().to_text()
         weighted = "" if self.weights is None else f", weight {self.total_weight:g}"
         return f"Table({self.n_rows} rows × {self.n_columns} columns{weighted}: {self.schema!r})"
 
     def _repr_html_(self) -> str:
-        return table_html(self)
+        return self.table()._repr_html_()
 
     def plot(self, **options: Any) -> Any:
         """The shares of the states of each column; see `counterpane.plots.marginals`."""
@@ -446,34 +466,6 @@ def _ranks(table: Table, column: int) -> Ints:
     ranks[[code for *_, code in texts]] = np.arange(len(states))
     ranks[-1] = len(states)
     return ranks
-
-
-SHOWN_COLUMNS = 20
-SHOWN_STATES = 4
-
-
-def table_html(table: Table) -> str:
-    """A small page on a table, of a size that does not grow with its columns or rows."""
-    rows = []
-    for name in table.schema.names[:SHOWN_COLUMNS]:
-        variable = table.schema[name]
-        shares = table.shares(name)
-        order = np.argsort(-shares, kind="stable")[:SHOWN_STATES].tolist()
-        states = ", ".join(f"{state_text(variable.states[k])[:30]} {shares[k]:.0%}" for k in order)
-        rest = variable.card - len(order)
-        missing = 1.0 - float(shares.sum())
-        rows.append(
-            (
-                name,
-                variable.card,
-                states + (f", … {rest} more" if rest else ""),
-                f"{missing:.1%}" if missing > 1e-12 else "",
-            )
-        )
-    weighted = "" if table.weights is None else f", weight {table.total_weight:g}"
-    title = f"Table: {table.n_rows:,} rows × {table.n_columns:,} columns{weighted}"
-    head = ("column", "states", "most frequent", "missing")
-    return framed(title, grid(head, rows, more=table.n_columns - len(rows)))
 
 
 def columns_for(frame: Any, schema: Schema) -> list[Column]:

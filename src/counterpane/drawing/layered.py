@@ -19,41 +19,44 @@ Neighbors = list[list[int]]
 
 MAX_PLACEHOLDERS = 20_000  # with more, a layered drawing would be illegible
 ASPECT = 3.0  # width over height of the drawing that limits the width of a layer
-LANE = 0.35  # width of a placeholder, in box heights
-GAP = 0.6  # space between neighbors in a layer, in box heights
+LANE = 0.35  # width of a placeholder, in units
+GAP = 0.6  # space between neighbors in a layer, in units
 SWEEPS = 24
+TOUCHING = 1e-6
 
 
 def layered(
-    edges: Sequence[tuple[int, int]], widths: Floats, height: float
+    edges: Sequence[tuple[int, int]], sizes: Floats, unit: float
 ) -> tuple[Floats, list[list[Point]]] | None:
     """(centers, points of each edge) of a connected graph; None where edges span too much.
 
-    An edge starts at the border of its first box and ends at that of its second. Cost: a number of
-    sweeps over all nodes, edges and placeholders.
+    `sizes`, shape (n, 2), are the widths and heights of the boxes; spaces between them are
+    multiples of `unit`. An edge starts at the border of its first box and ends at that of its
+    second. Cost: a number of sweeps over all nodes, edges and placeholders.
     """
-    n = len(widths)
+    n = len(sizes)
     order = _order(n, edges)
     rank = np.empty(n, dtype=np.int64)
     rank[order] = np.arange(n)
     down = [(a, b) if rank[a] < rank[b] else (b, a) for a, b in edges]
-    layer = _layers(order.tolist(), down, widths, height)
+    layer = _layers(order.tolist(), down, sizes, unit)
     if sum(layer[b] - layer[a] - 1 for a, b in down) > MAX_PLACEHOLDERS:
         return None
     chains, layers, below = _placeholders(layer, down)
     order_layers(layers, below)
-    all_widths = np.concatenate([widths, np.full(len(below) - n, LANE * height)])
-    steps = [_steps(members, all_widths, n, GAP * height) for members in layers]
+    lanes = np.tile([LANE * unit, 0.0], (len(below) - n, 1))
+    boxes = np.concatenate([sizes, lanes])
+    steps = [_steps(members, boxes[:, 0], n, GAP * unit) for members in layers]
     xs = _abscissas(layers, below, steps, n)
     _straighten(chains, layers, steps, xs)
-    tops = _tops(layers, below, xs, height)
-    level = np.empty(len(below), dtype=np.int64)
-    for k, members in enumerate(layers):
-        level[members] = k
-    ys = tops[level] + height / 2
-    routes = _routes(chains, xs, ys, all_widths, n, height)
+    bands = _bands(layers, below, xs, boxes[:, 1], unit)
+    band = np.empty((len(below), 2))
+    for members, ends in zip(layers, bands, strict=True):
+        band[members] = ends
+    centers = np.column_stack([xs, band.mean(axis=1)])
+    routes = _routes(chains, centers, band, sizes, unit)
     turned = [r[::-1] if e != d else r for r, e, d in zip(routes, edges, down, strict=True)]
-    return np.column_stack([xs[:n], ys[:n]]), turned
+    return centers[:n], turned
 
 
 def _order(n: int, edges: Sequence[tuple[int, int]]) -> np.ndarray:
@@ -87,7 +90,7 @@ def _neighbors(n: int, edges: Sequence[tuple[int, int]]) -> tuple[Neighbors, Nei
 
 
 def _layers(
-    order: list[int], edges: Sequence[tuple[int, int]], widths: Floats, height: float
+    order: list[int], edges: Sequence[tuple[int, int]], sizes: Floats, unit: float
 ) -> list[int]:
     """The layer of each node: below all parents, edges short, no layer much too wide."""
     n = len(order)
@@ -105,14 +108,15 @@ def _layers(
                 layer[v] = max(layer[p] for p in parents[v]) + 1
         if layer == before:
             break
-    _narrow(layer, children, widths + GAP * height, height)
+    room = sizes[:, 0] + GAP * unit
+    area = float((room * (sizes[:, 1] + 2 * unit)).sum())
+    _narrow(layer, children, room, max((ASPECT * area) ** 0.5, 2 * float(room.max())))
     levels = {k: i for i, k in enumerate(sorted(set(layer)))}
     return [levels[k] for k in layer]
 
 
-def _narrow(layer: list[int], children: Neighbors, taken: Floats, height: float) -> None:
+def _narrow(layer: list[int], children: Neighbors, taken: Floats, limit: float) -> None:
     """Push nodes down, those with the farthest children first, until no layer is too wide."""
-    limit = max(float((ASPECT * taken.sum() * 3 * height) ** 0.5), 2 * float(taken.max()))
 
     def push(v: int, to: int) -> None:
         stack = [(v, to)]
@@ -242,44 +246,51 @@ def _rising(values: list[float], weights: list[float]) -> list[float]:
     return [mean for mean, _, length in pools for _ in range(length)]
 
 
-def _tops(layers: list[list[int]], below: Neighbors, xs: Floats, height: float) -> Floats:
-    """The upper border of each layer; edges that run far sideways get more room."""
-    tops = np.zeros(len(layers))
-    for k, members in enumerate(layers[:-1]):
+def _bands(
+    layers: list[list[int]], below: Neighbors, xs: Floats, heights: Floats, unit: float
+) -> Floats:
+    """The upper and lower border of each layer; edges that run far sideways get more room."""
+    bands = np.zeros((len(layers), 2))
+    top = 0.0
+    for k, members in enumerate(layers):
+        bands[k] = top, top + float(heights[members].max())
         runs = [abs(xs[u] - xs[v]) for u in members for v in below[u]]
-        room = min(max(1.3 * height, 0.16 * max(runs, default=0.0)), 5 * height)
-        tops[k + 1] = tops[k] + height + room
-    return tops
+        top = bands[k, 1] + min(max(1.3 * unit, 0.16 * max(runs, default=0.0)), 5 * unit)
+    return bands
 
 
 def _routes(
-    chains: list[list[int]], xs: Floats, ys: Floats, widths: Floats, n: int, height: float
+    chains: list[list[int]], centers: Floats, band: Floats, sizes: Floats, unit: float
 ) -> list[list[Point]]:
-    """Each edge's points: from the lower border of its upper box, straight down past each layer."""
+    """Each edge's points: from the lower border of its upper box, straight down past each layer.
+
+    In a layer of higher boxes an edge leaves a lower one straight down, too.
+    """
     out: dict[int, list[tuple[float, int]]] = {}
     into: dict[int, list[tuple[float, int]]] = {}
     for e, chain in enumerate(chains):
-        out.setdefault(chain[0], []).append((xs[chain[1]], e))
-        into.setdefault(chain[-1], []).append((xs[chain[-2]], e))
-    starts, stops = _ports(out, xs, widths, height), _ports(into, xs, widths, height)
+        out.setdefault(chain[0], []).append((float(centers[chain[1], 0]), e))
+        into.setdefault(chain[-1], []).append((float(centers[chain[-2], 0]), e))
+    starts, stops = (_ports(ends, centers, sizes, unit) for ends in (out, into))
     routes = []
-    for e, chain in enumerate(chains):
-        points = [(starts[e], float(ys[chain[0]]) + height / 2)]
-        for v in chain[1:-1]:
-            x, y = float(xs[v]), float(ys[v])
-            points += [(x, y - height / 2), (x, y + height / 2)]
-        points.append((stops[e], float(ys[chain[-1]]) - height / 2))
-        routes.append(points)
+    for e, (first, *between, last) in enumerate(chains):
+        points = [(starts[e], float(centers[first, 1] + sizes[first, 1] / 2))]
+        points.append((starts[e], float(band[first, 1])))
+        for v in between:
+            points += [(float(centers[v, 0]), float(y)) for y in band[v]]
+        points.append((stops[e], float(band[last, 0])))
+        points.append((stops[e], float(centers[last, 1] - sizes[last, 1] / 2)))
+        routes.append([p for p, q in pairwise(points) if abs(q[1] - p[1]) > TOUCHING] + points[-1:])
     return routes
 
 
 def _ports(
-    ends: dict[int, list[tuple[float, int]]], xs: Floats, widths: Floats, height: float
+    ends: dict[int, list[tuple[float, int]]], centers: Floats, sizes: Floats, unit: float
 ) -> dict[int, float]:
     """Where on its box's border each edge ends: side by side, in the order of what they lead to."""
     ports = {}
     for v, edges in ends.items():
-        step = min(0.4 * height, 0.7 * widths[v] / max(len(edges) - 1, 1))
+        step = min(0.4 * unit, 0.7 * sizes[v, 0] / max(len(edges) - 1, 1))
         for k, (_, e) in enumerate(sorted(edges)):
-            ports[e] = float(xs[v] + step * (k - (len(edges) - 1) / 2))
+            ports[e] = float(centers[v, 0] + step * (k - (len(edges) - 1) / 2))
     return ports

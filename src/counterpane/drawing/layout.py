@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,9 +22,11 @@ nx = lazy("networkx")
 BOX_HEIGHT = 24.0
 MAX_NODES = 1_200  # of one component; a larger one stands in rows, as no drawing would be legible
 MAX_LETTERS = 32  # of a label
-MAX_ROOMY = 400  # edges of a component up to which more room is tried
+MAX_ROOMY = 400  # edges of a component up to which other room is tried
+ROOMS = ((1.0, 0.9, 0.8), (1.0, 1.2, 1.45))  # within a frame, and without one
 ASIDE = 8.0  # between two edges of one pair
 ASPECT = 1.6  # width over height that components are packed for
+MAX_SCALE, MAX_STRETCH = 1.5, 1.5  # of a drawing that leaves room in its frame
 
 Point = tuple[float, float]
 Edge = tuple[str, str]
@@ -35,16 +38,18 @@ Marks = Mapping[Edge, tuple[int, int]]
 class GraphLayout:
     """Places of a drawn graph, y growing downwards.
 
-    `positions` are the centers of the node boxes, `widths` and `height` their sizes. `routes` give
+    `positions` are the centers of the node boxes, `sizes` their widths and heights; the letters of
+    a label are half as high as `height`. `routes` give
     for each edge the points that it passes, the first on the border of its first node's box and the
     last on that of its second; where `curved`, edges run straight up and down at all these points,
-    as `counterpane.drawing.svg.edge_curve` draws them. `size` is the width and height of the whole.
+    as `counterpane.drawing.svg.edge_curve` draws them (or to the left and right, where the layers
+    run across). `size` is the width and height of the whole.
     """
 
     positions: dict[str, Point]
     routes: dict[Edge, tuple[Point, ...]]
     size: Point
-    widths: dict[str, float]
+    sizes: dict[str, Point]
     height: float
     directed: bool
     curved: bool
@@ -72,42 +77,139 @@ def lay_out_graph(
     edges: Iterable[Edge],
     *,
     directed: bool,
-    widths: Mapping[str, float] | None = None,
+    sizes: Mapping[str, Point] | None = None,
     height: float = BOX_HEIGHT,
 ) -> GraphLayout:
-    """Places for the nodes and edges of a graph; boxes of the given `widths` never overlap.
+    """Places for the nodes and edges of a graph; boxes of the given `sizes` never overlap.
 
     Directed graphs are drawn in layers, parents above children as far as there is no cycle
     (Sugiyama, Tagawa and Toda, 1981), and their edges pass between the boxes. Others are drawn by
     stress majorization (Gansner, Koren and North, 2004), with straight edges. The same arguments
-    always give the same places. `widths` are those of the labels by default.
+    always give the same places. By default a box has the size of its label; spaces between boxes
+    are multiples of `height`.
 
     >>> layout = lay_out_graph("abc", [("a", "b"), ("a", "c")], directed=True)
     >>> layout.positions["a"][1] < layout.positions["b"][1] == layout.positions["c"][1]
     True
     """
     names = list(nodes)
+    if sizes is None:
+        sizes = {name: (label_width(name, height), height) for name in names}
+    return _lay_out(names, edges, directed, sizes, height, None)
+
+
+def lay_out_in_frame(
+    nodes: Iterable[str],
+    edges: Iterable[Edge],
+    *,
+    directed: bool,
+    sizes: Mapping[str, Point],
+    height: float,
+    frame: Point,
+    readable: float = 1.0,
+) -> GraphLayout:
+    """The layout that fills a frame best: the one that is largest when it is scaled to fit.
+
+    A directed graph is drawn in layers that run down or across where either fits at the scale
+    `readable`; else by stress as well, which folds long chains. What is narrower than the frame is
+    spread.
+    """
+    names, pairs = list(nodes), list(edges)
+    turned = {name: (h, w) for name, (w, h) in sizes.items()}
+    layouts = []
+    if directed:
+        layouts.append(_lay_out(names, pairs, True, sizes, height, frame))
+        layouts.append(_turned(_lay_out(names, pairs, True, turned, height, frame[::-1])))
+    if max((_scale(layout, frame) for layout in layouts), default=0.0) < readable:
+        layouts.append(_lay_out(names, pairs, False, sizes, height, frame))
+    return _filling(max(layouts, key=lambda layout: _scale(layout, frame)), frame)
+
+
+def _scale(layout: GraphLayout, frame: Point) -> float:
+    """The factor by which a layout fits into a frame."""
+    return min(room / size for room, size in zip(frame, layout.size, strict=True))
+
+
+def _turned(layout: GraphLayout) -> GraphLayout:
+    """The layout with its axes exchanged."""
+    return _moved(
+        replace(
+            layout,
+            sizes={name: (h, w) for name, (w, h) in layout.sizes.items()},
+            size=layout.size[::-1],
+        ),
+        lambda point: point[::-1],
+    )
+
+
+def _filling(layout: GraphLayout, frame: Point) -> GraphLayout:
+    """The layout, its boxes farther apart along the axis on which the frame has room."""
+    scale = min(_scale(layout, frame), MAX_SCALE)
+    gaps = [
+        min(MAX_STRETCH, room / scale / size) for room, size in zip(frame, layout.size, strict=True)
+    ]
+    if len(layout.positions) < 2 or max(gaps) < 1.01:
+        return layout
+    across, down = gaps
+    ends = {}
+    for edge, route in layout.routes.items():
+        ends[edge] = [
+            (x - layout.positions[name][0], y - layout.positions[name][1])
+            for name, (x, y) in zip(edge, (route[0], route[-1]), strict=True)
+        ]
+    moved = _moved(layout, lambda point: (across * point[0], down * point[1]))
+    routes = {}
+    for (a, b), route in moved.routes.items():  # they still end where they did on the boxes
+        first, last = (
+            (moved.positions[name][0] + dx, moved.positions[name][1] + dy)
+            for name, (dx, dy) in zip((a, b), ends[a, b], strict=True)
+        )
+        routes[a, b] = (first, *route[1:-1], last)
+    return replace(moved, routes=routes, size=(across * layout.size[0], down * layout.size[1]))
+
+
+def _moved(layout: GraphLayout, move: Callable[[Point], Point]) -> GraphLayout:
+    return replace(
+        layout,
+        positions={name: move(point) for name, point in layout.positions.items()},
+        routes={edge: tuple(map(move, route)) for edge, route in layout.routes.items()},
+    )
+
+
+def _lay_out(
+    names: list[str],
+    edges: Iterable[Edge],
+    directed: bool,
+    sizes: Mapping[str, Point],
+    height: float,
+    frame: Point | None,
+) -> GraphLayout:
     pairs = list(dict.fromkeys((str(a), str(b)) for a, b in edges))
     _check(names, pairs)
-    sizes = {name: label_width(name, height) if widths is None else widths[name] for name in names}
     place = {name: i for i, name in enumerate(names)}
     ends = [(place[a], place[b]) for a, b in pairs]
-    wide = np.array([sizes[name] for name in names], dtype=np.float64)
+    boxes = np.array([sizes[name] for name in names], dtype=np.float64).reshape(-1, 2)
     centers = np.zeros((len(names), 2))
     routes: list[list[Point]] = [[] for _ in pairs]
-    parts: list[_Part] = []
-    single: list[int] = []
-    for component in _components(len(names), ends):
-        if len(component) == 1:
-            single += component
-            continue
-        parts.append(_lay_out_part(component, ends, wide, height, directed))
-    size = _pack(parts, single, wide, height, centers, routes)
+    components = _components(len(names), ends)
+    single = [part[0] for part in components if len(part) == 1]
+    joined = [part for part in components if len(part) > 1]
+    parts = []
+    if frame is not None and not directed and joined:
+        rows = _rows(boxes[single], height, frame[0] - height)
+        below = float((rows[:, 1] + boxes[single, 1] / 2).max()) + 2.5 * height if single else 0.0
+        room = np.array([frame[0], max(frame[1] - below, frame[1] / 2)]) - height
+        together = sorted(v for part in joined for v in part)
+        parts.append(_lay_out_part(together, ends, _ties(joined, ends), boxes, height, False, room))
+    else:
+        parts += [_lay_out_part(part, ends, [], boxes, height, directed, None) for part in joined]
+    wide = 0.0 if frame is None else frame[0] - height
+    size = _pack(parts, single, boxes, height, wide, centers, routes)
     return GraphLayout(
         {name: (float(x), float(y)) for name, (x, y) in zip(names, centers, strict=True)},
         {pair: tuple(route) for pair, route in zip(pairs, routes, strict=True)},
         size,
-        sizes,
+        {name: sizes[name] for name in names},
         height,
         directed,
         all(part.curved for part in parts) and directed,
@@ -200,40 +302,64 @@ def _components(n: int, ends: Sequence[tuple[int, int]]) -> list[list[int]]:
     return sorted(map(sorted, nx.connected_components(graph)))
 
 
+def _ties(
+    components: Sequence[Sequence[int]], ends: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Pairs of nodes of several components that stand near each other: their busiest ones."""
+    degrees = Counter(v for edge in ends for v in edge)
+    first, *others = (max(part, key=lambda v: (degrees[v], -v)) for part in components)
+    return [(first, other) for other in others]
+
+
 def _lay_out_part(
-    nodes: list[int], ends: Sequence[tuple[int, int]], wide: Floats, height: float, directed: bool
+    nodes: list[int],
+    ends: Sequence[tuple[int, int]],
+    ties: Sequence[tuple[int, int]],
+    boxes: Floats,
+    height: float,
+    directed: bool,
+    frame: Floats | None,
 ) -> _Part:
     local = {v: i for i, v in enumerate(nodes)}
     numbers = [e for e, (a, _) in enumerate(ends) if a in local]
     pairs = [(local[ends[e][0]], local[ends[e][1]]) for e in numbers]
-    widths = wide[nodes]
+    sizes = boxes[nodes]
     small = len(nodes) <= MAX_NODES
-    drawn = layered(pairs, widths, height) if directed and small else None
+    drawn = layered(pairs, sizes, height) if directed and small else None
     if drawn is not None:
         centers, routes = drawn
     elif small:
-        centers, routes = _spread_clear(pairs, widths, height)
+        tied = [(local[a], local[b]) for a, b in ties]
+        centers, routes = _spread_clear(pairs, tied, sizes, height, frame)
     else:
-        centers = _rows(widths, height, _row_width(widths, height))
-        routes, _ = routes_around(pairs, centers, widths, height)
-    half = np.column_stack([widths, np.full(len(nodes), height)]) / 2
+        centers = _rows(sizes, height, _row_width(sizes, height))
+        routes, _ = routes_around(pairs, centers, sizes, height)
     points = np.array([point for route in routes for point in route])
-    low = np.minimum((centers - half).min(axis=0), points.min(axis=0))
-    high = np.maximum((centers + half).max(axis=0), points.max(axis=0))
+    low = np.minimum((centers - sizes / 2).min(axis=0), points.min(axis=0))
+    high = np.maximum((centers + sizes / 2).max(axis=0), points.max(axis=0))
     moved = [[(float(x - low[0]), float(y - low[1])) for x, y in route] for route in routes]
     size = float(high[0] - low[0]), float(high[1] - low[1])
     return _Part(nodes, numbers, centers - low, moved, size, drawn is not None)
 
 
 def _spread_clear(
-    pairs: Sequence[tuple[int, int]], widths: Floats, height: float
+    pairs: Sequence[tuple[int, int]],
+    ties: Sequence[tuple[int, int]],
+    sizes: Floats,
+    height: float,
+    frame: Floats | None,
 ) -> tuple[Floats, list[list[Point]]]:
-    """Places by stress, with more room where edges would run through boxes otherwise."""
-    first = spread(pairs, widths, height)
+    """Places by stress, with other room where edges would run through boxes otherwise."""
+    near = [*pairs, *ties]
+    first = spread(near, sizes, height, frame)
     attempts = []
-    for room in (1.0, 1.2, 1.45) if len(pairs) <= MAX_ROOMY else (1.0,):
-        routes, cuts = routes_around(pairs, room * first, widths, height)
-        attempts.append((cuts, room * first, routes))
+    for room in ROOMS[frame is None] if len(pairs) <= MAX_ROOMY else (1.0,):
+        if frame is None:
+            centers = room * first
+        else:
+            centers = first if room == 1.0 else spread(near, sizes, height, room * frame)
+        routes, cuts = routes_around(pairs, centers, sizes, height)
+        attempts.append((cuts, centers, routes))
         if not cuts:
             break
     return min(attempts, key=lambda attempt: attempt[0])[1:]
@@ -242,17 +368,21 @@ def _spread_clear(
 def _pack(
     parts: list[_Part],
     single: list[int],
-    wide: Floats,
+    boxes: Floats,
     height: float,
+    wide: float,
     centers: Floats,
     routes: list[list[Point]],
 ) -> Point:
-    """Fill `centers` and `routes`: parts on shelves, the tallest first; the size of it all."""
+    """Fill `centers` and `routes`: parts on shelves, the tallest first; the size of it all.
+
+    A shelf is as long as makes a page of the usual shape, or `wide`.
+    """
     gap, margin = 1.5 * height, height / 2
     area = sum((p.size[0] + gap) * (p.size[1] + gap) for p in parts)
-    limit = max([(ASPECT * area) ** 0.5, *(p.size[0] for p in parts)])
-    if not parts:
-        limit = _row_width(wide[single], height)
+    limit = max([wide or (ASPECT * area) ** 0.5, *(p.size[0] for p in parts)])
+    if not parts and not wide:
+        limit = _row_width(boxes[single], height)
     x = y = tallest = right = 0.0
     for part in sorted(parts, key=lambda p: (-p.size[1], p.nodes[0])):
         if x > 0 and x + part.size[0] > limit:
@@ -265,26 +395,27 @@ def _pack(
         x += part.size[0] + gap
     bottom = y + tallest
     if single:
-        rows = _rows(wide[single], height, max(limit, right))
+        rows = _rows(boxes[single], height, max(limit, right))
         top = bottom + gap if parts else 0.0
         centers[single] = rows + np.array([margin, margin + top])
-        right = max(right, float((rows[:, 0] + wide[single] / 2).max()))
-        bottom = top + float(rows[:, 1].max()) + height / 2
+        right = max(right, float((rows[:, 0] + boxes[single, 0] / 2).max()))
+        bottom = top + float((rows[:, 1] + boxes[single, 1] / 2).max())
     return right + 2 * margin, bottom + 2 * margin
 
 
-def _row_width(widths: Floats, height: float) -> float:
+def _row_width(sizes: Floats, height: float) -> float:
     """The width at which boxes in rows fill a page of the usual shape."""
-    return float((ASPECT * ((widths + height / 2) * 1.5 * height).sum()) ** 0.5)
+    return float((ASPECT * (sizes + height / 2).prod(axis=1).sum()) ** 0.5)
 
 
-def _rows(widths: Floats, height: float, limit: float) -> Floats:
+def _rows(sizes: Floats, height: float, limit: float) -> Floats:
     """Centers of boxes one after the other, in as many rows as `limit` asks for."""
-    centers = np.zeros((len(widths), 2))
-    x = y = 0.0
-    for i, width in enumerate(widths.tolist()):
+    centers = np.zeros_like(sizes)
+    x = y = tallest = 0.0
+    for i, (width, high) in enumerate(sizes.tolist()):
         if x > 0 and x + width > limit:
-            x, y = 0.0, y + 1.5 * height
-        centers[i] = x + width / 2, y + height / 2
+            x, y, tallest = 0.0, y + tallest + height / 2, 0.0
+        centers[i] = x + width / 2, y + high / 2
         x += width + height / 2
+        tallest = max(tallest, high)
     return centers

@@ -14,21 +14,32 @@ nx = lazy("networkx")
 ITERATIONS = 200
 PUSHES = 60
 FLATTER = 0.75
-GAP = 0.5  # least space between boxes, in box heights
+FAR = 3.0  # space between the boxes of a small graph in a frame, in units
+GAP = 0.5  # least space between boxes, in units
 
 
-def spread(edges: Sequence[tuple[int, int]], widths: Floats, height: float) -> Floats:
+def spread(
+    edges: Sequence[tuple[int, int]], sizes: Floats, unit: float, frame: Floats | None = None
+) -> Floats:
     """Centers, shape (n, 2), of a connected graph's boxes, as far apart as their shortest paths.
 
     Minimizes Σ (‖x_i − x_j‖ − d_ij)² / d_ij² by majorization (Gansner, Koren and North, 2004) from
-    classical scaling. Cost: O(n³) once and O(n²) an iteration.
+    classical scaling, then makes the drawing as large as `frame`, if there is one, or smaller where
+    boxes are few. `sizes`, shape (n, 2), are those of the boxes. Cost: O(n³) once and O(n²) an
+    iteration.
     """
-    distances = _distances(edges, len(widths))
-    length = float(widths.mean()) + 2 * height
-    # Boxes are wider than high, and so is the drawing.
-    centers = _majorize(_scale(distances), distances) * [length, FLATTER * length]
-    boxes = np.column_stack([widths, np.full(len(widths), height)]) + GAP * height
-    return _part(centers, boxes)
+    distances = _distances(edges, len(sizes))
+    centers = _majorize(_scale(distances), distances)
+    wide, high = sizes.mean(axis=0).tolist()
+    if frame is None:
+        length = wide + 2 * unit  # boxes are wider than high, and so is the drawing
+        centers = centers * [length, max(FLATTER * length, high + 2 * unit)]
+    else:
+        mean = sizes.mean(axis=0)
+        few = len(sizes) ** 0.5 * (mean + FAR * unit)  # a few boxes stand no farther apart
+        room = np.maximum(np.minimum(frame - mean, few), unit)
+        centers = centers * room / np.maximum(np.ptp(centers, axis=0), 1e-9)
+    return _part(centers, sizes + GAP * unit)
 
 
 def _distances(edges: Sequence[tuple[int, int]], n: int) -> Floats:
@@ -109,21 +120,21 @@ def _push(centers: Floats, need: Floats, a: int, b: int) -> None:
 Point = tuple[float, float]
 
 BULGES = (0.0, 0.06, 0.12, 0.18, 0.25, 0.32, 0.4, 0.5)  # of an arc, in lengths of its chord
-CLEARANCE = 0.2  # of an edge from a box that it passes, in box heights
+CLEARANCE = 0.2  # of an edge from a box that it passes, in units
 MAX_TESTS = 1_000_000  # edges × nodes beyond which all edges are straight
 DENSE = 4  # edges per node, likewise: no arc avoids all boxes
 
 
 def routes_around(
-    edges: Sequence[tuple[int, int]], centers: Floats, widths: Floats, height: float
+    edges: Sequence[tuple[int, int]], centers: Floats, sizes: Floats, unit: float
 ) -> tuple[list[list[Point]], int]:
     """(the points of each edge, how many boxes the edges still run through).
 
     An edge runs straight from border to border, or by the top of an arc. The arc is the
     flattest of those that run through the fewest boxes.
     """
-    boxes = np.column_stack([widths, np.full(len(widths), height)]) / 2
-    wide = boxes + CLEARANCE * height
+    boxes = sizes / 2
+    wide = boxes + CLEARANCE * unit
     bent = len(edges) <= min(MAX_TESTS / len(centers), max(60, DENSE * len(centers)))
     shares = np.linspace(0.0, 1.0, 13)[:, None]
     routes, total = [], 0

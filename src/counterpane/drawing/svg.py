@@ -130,7 +130,7 @@ def graph_svg(
         drawn = _edge(points, layout.curved, ends, 0.6 + 1.6 * min(max(strength, 0.0), 1.0))
         parts.append(_titled(drawn, titles.get(edge)))
     for name, (x, y) in layout.positions.items():
-        width, height = layout.widths[name], layout.height
+        width, height = layout.sizes[name]
         opacity = 0.25 if name in marked else 0.07
         box = (
             f'<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '

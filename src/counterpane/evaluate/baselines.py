@@ -18,10 +18,10 @@ from typing import Any, Self
 import numpy as np
 
 from counterpane.data.columns import Column, Numbers, n_rows
-from counterpane.data.encoder import encode_column
+from counterpane.data.encoding import encode_column
 from counterpane.data.schema import Variable
 from counterpane.errors import unknown_name
-from counterpane.learn.classifiers.training_data import class_labels
+from counterpane.learners.classifiers.training_data import class_labels
 from counterpane.typing import Array, Floats
 
 MAX_CATEGORIES = 255  # that gradient boosting takes; the states after these are one

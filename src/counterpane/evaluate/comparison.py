@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 
 from counterpane.disk import as_path, shown_path, write_atomically
 from counterpane.errors import MissingExtraError, ParameterError
-from counterpane.learn.classifiers.class_measures import ClassMeasures, joined_measures
-from counterpane.markup import framed, grid, line
+from counterpane.evaluate.measures import ClassMeasures, joined_measures
+from counterpane.models.edges import Edge, Edges
+from counterpane.present.table import Heading, TextTable, mentioned, right
 
 Pair: TypeAlias = tuple[str, str]
 MEASURES = {
@@ -34,7 +35,6 @@ NOTE = (
     "log-likelihood of a row are in nats; behind: log-loss minus that of the first, with the error "
     "of the difference."
 )
-MAX_EDGES = 30  # lines of a table of edges
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +167,16 @@ class Comparison:
         return str(self.records[0]["method"])
 
     @cached_property
-    def edges(self) -> list[dict[str, Any]]:
-        """One record a pair that was ever joined: the share of all fits, and of each learner's."""
+    def edges(self) -> Edges:
+        """The pairs that a fit connects, with their share of all fits, the largest first."""
+        shares = {pair: math.fsum(by.values()) / len(by) for pair, by in self.edge_shares.items()}
+        ranked = sorted(shares, key=lambda pair: (-shares[pair], pair))
+        fits = sum(len(self.fits[name]) for name in next(iter(self.edge_shares.values()), ()))
+        return Edges(Edge(*pair, share=shares[pair], samples=fits) for pair in ranked)
+
+    @cached_property
+    def edge_shares(self) -> dict[Pair, dict[str, float]]:
+        """Of each pair that a fit connects, the share of the fits of each learner that do."""
         shares: dict[Pair, dict[str, float]] = {}
         joining = [n for n, fits in self.fits.items() if all(f.pairs is not None for f in fits)]
         for name, fits in self.fits.items():
@@ -176,11 +184,7 @@ class Comparison:
                 for pair in fit.pairs or ():
                     by = shares.setdefault(pair, dict.fromkeys(joining, 0.0))
                     by[name] += 1 / len(fits)
-        records = [
-            {"a": a, "b": b, "share": math.fsum(by.values()) / len(by), "by": by}
-            for (a, b), by in shares.items()
-        ]
-        return sorted(records, key=lambda e: (-e["share"], e["a"], e["b"]))
+        return shares
 
     @cached_property
     def agreement(self) -> dict[str, dict[str, float | None]]:
@@ -216,7 +220,7 @@ class Comparison:
             "learners": self.records,
             "agreement": self.agreement,
             "distances": self.distances,
-            "edges": self.edges,
+            "edges": [edge.to_dict() | {"by": self.edge_shares[edge.ends]} for edge in self.edges],
         }
 
     @property
@@ -224,41 +228,54 @@ class Comparison:
         """The measures that some learner has."""
         return [m for m in MEASURES if any(r[m] is not None for r in self.records)]
 
-    @property
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """The titles and the lines of a table of the records, as texts."""
-        shown = self.measures
-        titles = ["method", *(MEASURES[m] for m in shown)]
+    def table(self, *, measures: Sequence[str] | None = None) -> TextTable:
+        """Return the records as a table, with some of the measures or all that are known."""
+        shown = [m for m in self.measures if measures is None or m in measures]
+        heads: list[str | Heading] = ["method", *(right(MEASURES[m]) for m in shown)]
+        names = [r["method"] for r in self.records]
         lines = [[r["method"], *(_cell(r, m) for m in shown)] for r in self.records]
         if "log_loss" in shown:
             place = shown.index("log_loss") + 2
-            titles.insert(place, "behind")
+            heads.insert(place, right("behind"))
             for line, record in zip(lines, self.records, strict=True):
                 line.insert(place, _cell(record, "log_loss_behind"))
-        return titles, lines
+        first = next((r["method"] for r in self.records if r["edges"] is not None), names[0])
+        shared = (self.agreement[first][name] for name in names)
+        rows = [
+            [*line, "–" if part is None else f"{part:.0%}"]
+            for line, part in zip(lines, shared, strict=True)
+        ]
+        failed = [f"{r['method']} failed: {r['failed']}" for r in self.records if r["failed"]]
+        notes = [*failed, f"{NOTE} Agreement: edges shared with {first} / edges of either."]
+        return TextTable.of(
+            [*heads, right("agreement")], rows, title=self._title(), notes=notes, most=None
+        )
+
+    def edge_table(self) -> TextTable:
+        """Return the pairs that most fits connect, and the learners that do so less often."""
+
+        def missed(edge: Edge) -> str:
+            by = self.edge_shares[edge.ends]
+            return mentioned([f"{name} ({by[name]:.0%})" for name in by if by[name] < 0.999])
+
+        rows = [[edge.text, f"{edge.share or 0.0:.0%}", missed(edge)] for edge in self.edges]
+        heads = (Heading("edge", style="bold"), right("in all fits"),
+                 Heading("found less often by", style="dim"))  # fmt: skip
+        return TextTable.of(heads, rows, title="Edges: share of the fits that found them")
 
     def to_markdown(self) -> str:
         """Tables in Markdown: the learners, their agreement, and the edges."""
-        header, body = self.table
-        lines = [f"# {self._title()}", "", NOTE, "", *_grid(header, body)]
-        lines += [f"\n{r['method']} failed: {r['failed']}" for r in self.records if r["failed"]]
         names = [r["method"] for r in self.records if r["edges"] is not None]
+        tables = [self.table()]
         for title, matrix in (
             ("Agreement: edges of both / edges of either", self.agreement),
             ("Structural Hamming distance", self.distances),
         ):
             rows = [[p, *(_text("", matrix[p][q]) for q in names)] for p in names]
-            lines += ["", f"## {title}", "", *_grid(["", *names], rows)]
-        shown = self.edges[:MAX_EDGES]
-        rows = [
-            [f"{e['a']} – {e['b']}", f"{e['share']:.0%}", *(f"{e['by'][n]:.0%}" for n in names)]
-            for e in shown
-        ]
-        lines += ["", "## Edges: share of the fits that found them", ""]
-        lines += _grid(["edge", "all", *names], rows)
-        if len(self.edges) > len(shown):
-            lines += ["", f"… and {len(self.edges) - len(shown):,} more edges."]
-        return "\n".join(lines) + "\n"
+            tables.append(TextTable.of(["", *map(right, names)], rows, title=title, most=None))
+        parts = [tables[0].to_markdown(level=1)]
+        parts += [table.to_markdown() for table in (*tables[1:], self.edge_table())]
+        return "\n\n".join(parts) + "\n"
 
     def plot(self, path: Any = None) -> Any:
         """A matplotlib figure, a panel per measure, a dot per fit; written to `path` if given."""
@@ -295,8 +312,7 @@ class Comparison:
         return f"{len(self.fits)} learners on {self.n_rows:,} rows, {how}{aim}"
 
     def _repr_html_(self) -> str:
-        failed = [line(f"{r['method']} failed: {r['failed']}") for r in self.records if r["failed"]]
-        return framed(self._title(), grid(*self.table), *failed, line(NOTE))
+        return self.table()._repr_html_()
 
     def __repr__(self) -> str:
         return f"Comparison({self._title()}, best {self.best})"
@@ -338,9 +354,3 @@ def _jaccard(a: LearnerFit, b: LearnerFit) -> float | None:
         return None
     either = len(a.pairs | b.pairs)
     return len(a.pairs & b.pairs) / either if either else 1.0
-
-
-def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table; a bar in a name is escaped."""
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]

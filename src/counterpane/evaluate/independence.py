@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from counterpane.boundary import public
+from counterpane.checks import INTEGER, NONE, accepts
 from counterpane.errors import GraphError, ParameterError, shown_type
 from counterpane.graphs import Dag, UndirectedGraph
 from counterpane.independence import IndependenceTest, Oracle
@@ -22,7 +22,7 @@ DRAWN = 2000
 TOGETHER = 32  # questions counted at a time: their tables must fit
 
 
-@public
+@accepts(n=INTEGER, size=INTEGER | NONE, random_state=INTEGER)
 def independence_questions(
     n: int, *, size: int | None = None, random_state: int = 0
 ) -> list[Question]:

@@ -11,9 +11,13 @@ import numpy.typing as npt
 
 from counterpane.data.links import read_links
 from counterpane.data.table import Table
-from counterpane.errors import ParameterError
-from counterpane.learn.ranking.judging import LinkScorer, expected_reciprocal_ranks, judge_rankers
-from counterpane.learn.ranking.ranker import CANDIDATES, LinkRanker
+from counterpane.errors import ParameterError, Setting
+from counterpane.learners.ranking.judging import (
+    LinkScorer,
+    expected_reciprocal_ranks,
+    judge_rankers,
+)
+from counterpane.learners.ranking.ranker import CANDIDATES, LinkRanker
 from counterpane.typing import Bools, Floats
 
 Ties = Literal["expected", "worst"]
@@ -61,7 +65,7 @@ def reciprocal_ranks(
     ):
         raise ParameterError(f"one wanted item from 0 to {values.shape[1] - 1} a user is needed.")
     if ties not in ("expected", "worst"):
-        raise ParameterError(f"ties={ties!r}; 'expected' or 'worst' is allowed.")
+        raise ParameterError(Setting("ties", ties), "; 'expected' or 'worst' is allowed.")
     users = np.arange(len(items))
     if taken[users, items].any():
         user = int(np.argmax(taken[users, items]))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from counterpane.boundary import check_kind
+from counterpane.checks import INDEX, ITERABLE, check
 from counterpane.errors import GraphError, unknown_name
 from counterpane.lazy import lazy
 from counterpane.memory import FEWER_COLUMNS, need_memory
@@ -125,8 +125,8 @@ class BitGraph(ABC):
     def __init__(
         self, n: SupportsIndex, edges: Iterable[tuple[SupportsIndex, SupportsIndex]] = ()
     ) -> None:
-        check_kind("n", "SupportsIndex", n)
-        check_kind("edges", "Iterable", edges)
+        check("n", n, INDEX)
+        check("edges", edges, ITERABLE)
         n = operator.index(n)
         if not 0 <= n < MOST_NODES:
             raise GraphError(f"a graph cannot have {n} nodes; 0 to {MOST_NODES - 1:,} are allowed.")

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from counterpane.boundary import check_kind
+from counterpane.checks import ITERABLE, NAMES, STRING, check
 from counterpane.errors import GraphError, unknown_name
 from counterpane.graphs.dag import Dag
 from counterpane.graphs.separation import d_separated
@@ -57,8 +57,13 @@ class MixedEdge(NamedTuple):
         """The marks at a and at b."""
         return _KINDS[self.kind]
 
+    @property
+    def mark(self) -> str:
+        """The sign between a and b, such as "o→"."""
+        return _TEXTS[self.kind]
+
     def __str__(self) -> str:
-        return f"{self.a} {_TEXTS[self.kind]} {self.b}"
+        return f"{self.a} {self.mark} {self.b}"
 
 
 @dataclass(frozen=True)
@@ -98,11 +103,11 @@ class MixedGraph:
     edges: tuple[MixedEdge, ...] = ()
 
     def __init__(self, names: Sequence[str], edges: Iterable[tuple[str, str, str]] = ()) -> None:
-        check_kind("names", "Iterable | str", names)
-        check_kind("edges", "Iterable", edges)
+        check("names", names, NAMES)
+        check("edges", edges, ITERABLE)
         names = tuple(names)
         for name in names:
-            check_kind("a name", "str", name)
+            check("a name", name, STRING)
         place = {name: i for i, name in enumerate(names)}
         if len(place) < len(names):
             twice = next(name for i, name in enumerate(names) if place[name] != i)

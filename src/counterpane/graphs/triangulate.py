@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane._core.graphs import eliminate, spanning_tree
-from counterpane.errors import GraphError, ParameterError
+from counterpane.errors import GraphError, ParameterError, Setting
 from counterpane.graphs.bits import Edge, mask, members, n_words, unpack
 from counterpane.graphs.undirected import UndirectedGraph
 from counterpane.typing import Floats, Words
@@ -163,7 +163,7 @@ def _checked_cards(n: int, cards: npt.ArrayLike | None) -> Floats:
     values = np.full(n, 2.0) if cards is None else np.array(cards, dtype=np.float64)
     if values.shape != (n,) or not (values >= 1).all():
         raise ParameterError(
-            f"cards={cards!r} does not fit; one number of states, 1 or more, is needed for each "
-            f"of {n} nodes."
+            Setting("cards", cards),
+            f" does not fit; one number of states, 1 or more, is needed for each of {n} nodes.",
         )
     return values

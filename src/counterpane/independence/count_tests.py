@@ -12,7 +12,7 @@ import numpy as np
 from counterpane._core import independence as kernels
 from counterpane.counts.layout import MAX_BATCH_CELLS, CountLayout, SparseCounts
 from counterpane.counts.source import CountSource
-from counterpane.errors import FitError, ParameterError, TableSizeError, unknown_name
+from counterpane.errors import FitError, ParameterError, Setting, TableSizeError, unknown_name
 from counterpane.independence.base import IndependenceTest, Question, Verdict, VerdictColumns
 from counterpane.lazy import lazy
 from counterpane.progress import Control
@@ -94,10 +94,11 @@ class _Asymptotic(CountTest):
         degrees_of_freedom: Literal["observed", "full"] = "observed",
     ) -> None:
         if not 0 < alpha < 1:
-            raise ParameterError(f"alpha={alpha}; a level between 0 and 1 is needed.")
+            raise ParameterError(Setting("alpha", alpha), "; a level between 0 and 1 is needed.")
         if degrees_of_freedom not in ("observed", "full"):
             raise ParameterError(
-                f"degrees_of_freedom={degrees_of_freedom!r}; 'observed' or 'full' is allowed."
+                Setting("degrees_of_freedom", degrees_of_freedom),
+                "; 'observed' or 'full' is allowed.",
             )
         self.alpha = alpha
         self.degrees_of_freedom = degrees_of_freedom
@@ -203,11 +204,13 @@ class BayesianTest(CountTest):
         prior: float = 0.5,
     ) -> None:
         if hyper not in ("uniform", "consistent"):
-            raise ParameterError(f"hyper={hyper!r}; 'uniform' or 'consistent' is allowed.")
+            raise ParameterError(Setting("hyper", hyper), "; 'uniform' or 'consistent' is allowed.")
         if slices not in ("observed", "all"):
-            raise ParameterError(f"slices={slices!r}; 'observed' or 'all' is allowed.")
+            raise ParameterError(Setting("slices", slices), "; 'observed' or 'all' is allowed.")
         if not 0 < prior < 1:
-            raise ParameterError(f"prior={prior}; a probability between 0 and 1 is needed.")
+            raise ParameterError(
+                Setting("prior", prior), "; a probability between 0 and 1 is needed."
+            )
         self.hyper = hyper
         self.slices = slices
         self._every_slice = slices == "all"
@@ -261,7 +264,9 @@ class StratifiedTest(CountTest):
 
     def __init__(self, alpha: float | None = None, *, heterogeneity: bool = True) -> None:
         if alpha is not None and not 0 < alpha < 1:
-            raise ParameterError(f"alpha={alpha}; a level between 0 and 1, or None, is needed.")
+            raise ParameterError(
+                Setting("alpha", alpha), "; a level between 0 and 1, or None, is needed."
+            )
         self.alpha = alpha
         self.heterogeneity = heterogeneity
 
@@ -294,7 +299,7 @@ def as_test(test: str | IndependenceTest) -> IndependenceTest:
     if isinstance(test, IndependenceTest):
         return test
     if not isinstance(test, str):
-        raise ParameterError(f"test={test!r}; a name or a test such as GTest() is needed.")
+        raise ParameterError(Setting("test", test), "; a name or a test such as GTest() is needed.")
     try:
         return _BY_NAME[test.lower()]()
     except KeyError:

@@ -17,7 +17,7 @@ import numpy as np
 from counterpane._core import independence as kernels
 from counterpane.counts.source import CountSource
 from counterpane.data.table import distinct_rows
-from counterpane.errors import ParameterError, ScopeError
+from counterpane.errors import ParameterError, ScopeError, Setting
 from counterpane.independence.base import ONE_COLUMN, ColumnKey, ColumnKeys, position
 from counterpane.typing import Floats
 
@@ -124,7 +124,7 @@ def _positions(source: CountSource, columns: ColumnKeys) -> frozenset[int]:
 
 def _unit(base: float) -> float:
     if not (base > 1 and math.isfinite(base)):
-        raise ParameterError(f"base={base}; a finite base above 1 is needed.")
+        raise ParameterError(Setting("base", base), "; a finite base above 1 is needed.")
     return math.log(base)
 
 

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from counterpane.counts.source import CountSource
-from counterpane.errors import FitError, ParameterError
+from counterpane.errors import FitError, ParameterError, Setting
 from counterpane.graphs import Dag, MixedGraph, UndirectedGraph, d_separated, separated
 from counterpane.graphs.bits import n_words
 from counterpane.graphs.mixed import canonical_dag
@@ -41,7 +41,7 @@ class Oracle(IndependenceTest):
     ) -> None:
         if not isinstance(graph, (Dag, MixedGraph, UndirectedGraph)):
             raise ParameterError(
-                f"graph={graph!r}; a Dag, MixedGraph or UndirectedGraph is needed."
+                Setting("graph", graph), "; a Dag, MixedGraph or UndirectedGraph is needed."
             )
         self.graph = graph
         self._given: tuple[int, ...] = ()

@@ -2,7 +2,7 @@
 
 from counterpane.inference.belief_propagation import BeliefPropagation
 from counterpane.inference.calibration import JunctionMarginals, query_rows
-from counterpane.inference.elimination import eliminate, map_query, marginal, sample_exactly
+from counterpane.inference.elimination import map_query, marginal, sample_exactly
 from counterpane.inference.exact_run import ExactPlan, ExactRun
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.inference.join_graph import ClusterRun, JoinGraph, WeightBounds
@@ -10,7 +10,6 @@ from counterpane.inference.junction import CliqueTree
 from counterpane.inference.limits import Limits, limited
 from counterpane.inference.map import ICM, MaxProduct
 from counterpane.inference.mean_field import MeanField
-from counterpane.inference.plan import Plan, plan_query
 
 __all__ = [
     "ICM",
@@ -25,14 +24,11 @@ __all__ = [
     "Limits",
     "MaxProduct",
     "MeanField",
-    "Plan",
     "Sampler",
     "WeightBounds",
-    "eliminate",
     "limited",
     "map_query",
     "marginal",
-    "plan_query",
     "query_rows",
     "sample_exactly",
 ]

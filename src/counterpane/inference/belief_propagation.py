@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane._core import inference as kernels
-from counterpane.errors import EvidenceError, ParameterError
+from counterpane.errors import EvidenceError, ParameterError, Setting
 from counterpane.features import Potential
 from counterpane.inference.elimination import at_evidence
 from counterpane.inference.mean_field import Approximation, check_iteration
@@ -46,7 +46,9 @@ class BeliefPropagation:
     def __post_init__(self) -> None:
         check_iteration(self.max_iter, self.tolerance)
         if not 0 <= self.damping < 1:
-            raise ParameterError(f"damping={self.damping!r}; a number from 0 below 1 is needed.")
+            raise ParameterError(
+                Setting("damping", self.damping), "; a number from 0 below 1 is needed."
+            )
 
 
 class MessageState(NamedTuple):

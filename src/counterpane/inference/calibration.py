@@ -17,16 +17,14 @@ import numpy.typing as npt
 from counterpane._core import inference as kernels
 from counterpane.features import MAX_CELLS, Potential, check_cells
 from counterpane.features.potential import LARGE
-from counterpane.inference.exact_run import ExactRun, quick_cells
-from counterpane.inference.junction import CliqueTree
+from counterpane.inference.exact_run import ExactRun
+from counterpane.inference.junction import LARGE_CELLS, CliqueTree, is_worth_compiling
 from counterpane.inference.limits import current_limits
 from counterpane.ragged import join, split
 from counterpane.typing import Array, Bools, Codes, Floats, Ints
 
 RUN_CELLS = 2**27  # cells filled between two checks for an interruption
 TREE_CELLS = 2**20  # above this a plan for the evidence saves more than it costs
-LARGE_NETWORK = 5_000  # variables or pairs from which a tree is compiled only if it will be small
-LARGE_CELLS = 2**25  # above this each row has a plan for itself
 ROW_CELLS = 2**19  # cells of a tree below which a row costs less than building another tree
 
 
@@ -90,11 +88,8 @@ class JunctionMarginals:
     @cached_property
     def tree(self) -> CliqueTree | None:
         """The compiled tree; None if the network is large and a short search finds no small one."""
-        pairs = sum(len(p.scope) * (len(p.scope) - 1) // 2 for p in self._potentials)
-        if max(self.cards.size, pairs) > LARGE_NETWORK:
-            every = range(self.cards.size)
-            if quick_cells(self._potentials, self.cards, every) > LARGE_CELLS:
-                return None
+        if not is_worth_compiling(self._potentials, self.cards):
+            return None
         scopes = [*(p.scope for p in self._potentials), *((v,) for v in range(self.cards.size))]
         return CliqueTree(scopes, self.cards)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.errors import ParameterError
-from counterpane.features import MAX_CELLS, Potential, check_cells
+from counterpane.errors import ParameterError, TableSizeError
+from counterpane.features import Potential
 from counterpane.features.potential import leveled
 from counterpane.inference.exact_run import ExactRun
-from counterpane.inference.plan import Plan, plan_query
+from counterpane.inference.junction import LARGE_CELLS, elimination_order, is_worth_compiling
 from counterpane.typing import Array, Codes, Floats, Ints
 
 Factor = tuple[tuple[int, ...], Floats]
@@ -25,41 +25,6 @@ class Bucket(NamedTuple):
     variable: int
     others: tuple[int, ...]
     log_values: Floats
-
-
-def eliminate(plan: Plan, potentials: Iterable[Potential]) -> Potential:
-    """The unnormalized log-table over `plan.keep`: all other variables summed out.
-
-    Logs throughout, so that nothing underflows. Scaled products (einsum) were measured up to 1.7
-    times faster on tables of 10⁵ to 10⁷ cells, but lose what lies e⁻⁷⁴⁵ below the largest entry.
-
-    >>> chain = [Potential((0,), [-0.5, -1.0]), Potential((0, 1), [[0.0, -1.0], [-1.0, 0.0]])]
-    >>> eliminate(plan_query([p.scope for p in chain], [2, 2], keep=[1]), chain).log_values.round(4)
-    array([-0.2986, -0.5259])
-    """
-    factors = _fold_buckets(plan, potentials, _sum_out)
-    return Potential(plan.keep, np.broadcast_to(_multiply(factors, plan.keep), plan.shape))
-
-
-def eliminate_all(
-    plan: Plan, potentials: Iterable[Potential], *, maximize: bool = False
-) -> tuple[list[Bucket], float]:
-    """The buckets from the last variable eliminated to the first, and the log of the total.
-
-    In this order each bucket gives the state of its variable given the states already chosen: the
-    largest value of each gives the most probable states (`maximize`), a draw from each an exact
-    sample. `plan.keep` must be empty.
-    """
-    check_cells((plan.cells,), "the set of tables that this question keeps", 4 * MAX_CELLS)
-    buckets: list[Bucket] = []
-
-    def fold(factors: Sequence[Factor], scope: tuple[int, ...]) -> Floats:
-        table = _multiply(factors, scope)
-        buckets.append(Bucket(scope[-1], scope[:-1], table))
-        return table.max(axis=-1) if maximize else log_sum(table)
-
-    constants = _fold_buckets(plan, potentials, fold)
-    return buckets[::-1], float(sum(values for _, values in constants))
 
 
 def marginal(
@@ -126,31 +91,29 @@ def log_sum(log_values: Floats) -> Floats:
     return summed
 
 
-def _fold_buckets(
-    plan: Plan,
-    potentials: Iterable[Potential],
-    fold: Callable[[Sequence[Factor], tuple[int, ...]], Floats],
-) -> list[Factor]:
-    """The factors over `plan.keep`, after `fold` has removed the last axis of each bucket.
+def _eliminate(potentials: Iterable[Potential], order: Sequence[int]) -> tuple[list[Bucket], float]:
+    """The buckets from the last variable eliminated to the first, and the log of the total.
 
-    A factor is in the bucket of the first of its variables to be eliminated; the last bucket
-    has the factors over variables that are kept.
+    A factor is in the bucket of the first of its variables to be eliminated. From the last bucket
+    to the first, each gives the distribution of its variable given those that are already drawn.
     """
-    place = {v: k for k, v in enumerate(plan.order)}
+    place = {v: k for k, v in enumerate(order)}
     last = len(place)
-    buckets: list[list[Factor]] = [[] for _ in range(last + 1)]
+    factors: list[list[Factor]] = [[] for _ in range(last + 1)]
 
     def bucket_of(scope: Iterable[int]) -> list[Factor]:
-        return buckets[min((place.get(v, last) for v in scope), default=last)]
+        return factors[min((place[v] for v in scope), default=last)]
 
     for p in potentials:
         bucket_of(p.scope).append((p.scope, p.log_values))
-    for k, v in enumerate(plan.order):
-        others = tuple(sorted({u for scope, _ in buckets[k] for u in scope} - {v}))
-        message = fold(buckets[k], (*others, v))
-        buckets[k] = []  # free the tables
-        bucket_of(others).append((others, message))
-    return buckets[last]
+    buckets = []
+    for k, v in enumerate(order):
+        others = tuple(sorted({u for scope, _ in factors[k] for u in scope} - {v}))
+        table = _multiply(factors[k], (*others, v))
+        buckets.append(Bucket(v, others, table))
+        factors[k] = []  # free the tables
+        bucket_of(others).append((others, log_sum(table)))
+    return buckets[::-1], float(sum(values for _, values in factors[last]))
 
 
 def _align(factor: Factor, scope: Sequence[int]) -> Array:
@@ -166,10 +129,6 @@ def _multiply(factors: Sequence[Factor], scope: Sequence[int]) -> Floats:
     for factor in sorted(factors, key=lambda f: f[1].size):
         total = total + _align(factor, scope)
     return total
-
-
-def _sum_out(factors: Sequence[Factor], scope: tuple[int, ...]) -> Floats:
-    return log_sum(_multiply(factors, scope))
 
 
 def sample_exactly(
@@ -191,8 +150,13 @@ def sample_exactly(
     free = [v for v in range(sizes.size) if v not in evidence]
     reduced, _ = leveled(at_evidence(potentials, sizes, evidence))
     reduced += [Potential((v,), np.zeros(sizes[v])) for v in free]
-    plan = plan_query([p.scope for p in reduced], sizes, (), names=names)
-    buckets, log_weight = eliminate_all(plan, reduced)
+    if not is_worth_compiling(reduced, sizes):
+        raise TableSizeError(
+            f"exact draws need more than the {LARGE_CELLS:,} table cells that are allowed; give "
+            "evidence on more columns, or draw by method='gibbs'."
+        )
+    order = elimination_order([p.scope for p in reduced], sizes, names)
+    buckets, log_weight = _eliminate(reduced, order)
     if log_weight == -np.inf:
         return None
     for v, code in evidence.items():

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane._core import inference as kernels
-from counterpane.errors import EvidenceError, ParameterError
+from counterpane.errors import EvidenceError, ParameterError, Setting
 from counterpane.features import Blanket, check_cells
 from counterpane.inference.convergence import rhat, standard_errors
 from counterpane.inference.gibbs_tables import compile_scan, gather_tables
@@ -69,7 +69,9 @@ class Gibbs:
         for name, least in (("n_chains", 1), ("burn_in", 0), ("n_samples", 1), ("n_jobs", 1)):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or value < least:
-                raise ParameterError(f"{name}={value!r}; a whole number from {least} is needed.")
+                raise ParameterError(
+                    Setting(name, value), f"; a whole number from {least} is needed."
+                )
 
 
 class Estimate(NamedTuple):

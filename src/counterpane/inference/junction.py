@@ -5,21 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from counterpane._core import inference as kernels
 from counterpane._core.inference import Tree
-from counterpane.features import MAX_CELLS
+from counterpane.errors import TableSizeError
+from counterpane.features import MAX_CELLS, Potential
 from counterpane.graphs import Triangulation, UndirectedGraph, junction_tree, min_fill
-from counterpane.inference.plan import refuse
+from counterpane.inference.exact_run import quick_cells
 from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Floats, Ints
 
 SEARCHED_CELLS = 2.0**17  # of a tree, from which the search for a better order pays
 SEARCH_WORDS = 1e8  # of this search: about a quarter of a second
+LARGE_NETWORK = 5_000  # variables or pairs from which a tree is compiled only if it will be small
+LARGE_CELLS = 2**25  # of all cliques; from there on each question has a plan for itself
 USES = 100.0  # how often such a tree is run
+
+
+def is_worth_compiling(potentials: Sequence[Potential], cards: Ints) -> bool:
+    """Whether a network is small, or a short search finds cliques that are.
+
+    The search for a good tree of a large network would take minutes.
+    """
+    pairs = sum(len(p.scope) * (len(p.scope) - 1) // 2 for p in potentials)
+    if max(cards.size, pairs) <= LARGE_NETWORK:
+        return True
+    return quick_cells(potentials, cards, range(cards.size)) <= LARGE_CELLS
 
 
 class CliqueTree:
@@ -48,13 +63,14 @@ class CliqueTree:
         absent = {*np.flatnonzero(self.cards == 1).tolist(), *observed}
         live = [tuple(v for v in scope if v not in absent) for scope in factors]
         root = tuple(v for v in keep if v not in absent)
-        cliques, parents = _rooted(*_triangulated([*live, root], self.cards), root, self.cards)
+        cliques, parents = _rooted(*_joined([*live, root], self.cards), root, self.cards)
         self.cliques = _ordered(cliques, parents)
+        self.parents = parents
         sizes = [math.prod(self.cards[list(c)].tolist()) for c in self.cliques]
         holding = _holding(self.cliques)
-        owners = [_smallest(scope, holding, sizes) for scope in live]
-        self.order: Ints = np.argsort(owners, kind="stable")
-        self.arrays = _compiled(self.cliques, parents, factors, owners, self.order, self.cards)
+        self.owners = [_smallest(scope, holding, sizes) for scope in live]
+        self.order: Ints = np.argsort(self.owners, kind="stable")
+        self.arrays = _compiled(self.cliques, parents, factors, self.owners, self.order, self.cards)
         self.homes = self._homes(sizes)
 
     def __repr__(self) -> str:
@@ -67,11 +83,8 @@ class CliqueTree:
     def check(self, cards: Ints, names: Sequence[str] | None = None) -> None:
         """Raise `TableSizeError` if a table, or four times that for all, exceeds the limit."""
         tables = self._tables(cards)
-        k = int(np.argmax(tables))
-        if tables[k] > MAX_CELLS or tables.sum() > 4 * MAX_CELLS:
-            exact = [math.prod(cards[list(c)].tolist()) for c in self.cliques]
-            culprit = [v for v in self.cliques[k] if cards[v] > 1]
-            refuse(culprit, exact[k], names, sum(exact))
+        if tables.max() > MAX_CELLS or tables.sum() > 4 * MAX_CELLS:
+            _refuse(self.cliques, cards, names)
 
     def _tables(self, cards: Ints) -> Floats:
         """The number of cells of each clique; floats, as it may exceed any integer."""
@@ -99,17 +112,63 @@ class CliqueTree:
 Clique = tuple[int, ...]
 
 
-def _triangulated(
-    scopes: Sequence[Clique], cards: Ints
-) -> tuple[list[Clique], list[tuple[int, int]]]:
-    """The cliques of the variables in `scopes`, and the edges of a tree over them."""
+def elimination_order(
+    scopes: Iterable[Sequence[int]], cards: Ints, names: Sequence[str] | None = None
+) -> list[int]:
+    """An order in which all variables of the scopes are summed out.
+
+    Raises `TableSizeError` where the tables on the way, which are kept, would be too large.
+
+    >>> elimination_order([(0, 1), (1, 2)], np.array([2, 2, 2]))
+    [0, 1, 2]
+    """
+    live, chosen = _triangulated(scopes, cards)
+    cliques = [tuple(live[i] for i in clique) for clique in chosen.cliques]
+    sizes = [math.prod(cards[list(clique)].tolist()) for clique in cliques]
+    if max(sizes, default=1) > MAX_CELLS or sum(sizes) > 4 * MAX_CELLS:
+        _refuse(cliques, cards, names)
+    return [live[i] for i in chosen.order]
+
+
+def _refuse(cliques: Sequence[Clique], cards: Ints, names: Sequence[str] | None) -> NoReturn:
+    """Raise the `TableSizeError` of cliques of which one, or four times that in all, is too large.
+
+    Variables of one state in `cards` are observed.
+    """
+    sizes = [math.prod(cards[list(clique)].tolist()) for clique in cliques]
+    largest, total = max(sizes), sum(sizes)
+    culprit = [v for v in cliques[sizes.index(largest)] if cards[v] > 1]
+    shown = [f"variable {v}" if names is None else repr(names[v]) for v in culprit[:8]]
+    more = f" and {len(culprit) - 8} more" if len(culprit) > 8 else ""
+    in_all = f" and {_count(total)} cells in all" if total > 4 * MAX_CELLS else ""
+    raise TableSizeError(
+        f"the query needs a table of {_count(largest)} cells (width {len(culprit) - 1}) over "
+        f"{', '.join(shown)}{more}{in_all}; at most {MAX_CELLS:,} are allowed"
+        f"{f', {4 * MAX_CELLS:,} in all' if in_all else ''}: ask about fewer variables, give "
+        "evidence on some of these, or estimate by method='gibbs', 'mean_field', 'bp' "
+        "or 'join_graph'."
+    )
+
+
+def _count(cells: int) -> str:
+    return f"{cells:,}" if cells < 10**18 else f"10^{len(str(cells)) - 1}"
+
+
+def _triangulated(scopes: Iterable[Sequence[int]], cards: Ints) -> tuple[list[int], Triangulation]:
+    """The variables of the scopes, and a triangulation of their graph by places in this list."""
     pairs = {pair for scope in scopes for pair in combinations(sorted(scope), 2)}
     live = sorted({v for scope in scopes for v in scope})
-    if not live:
-        return [()], []
     place = {v: i for i, v in enumerate(live)}
     graph = UndirectedGraph(len(live), [(place[a], place[b]) for a, b in pairs])
-    tree = junction_tree(_best_triangulation(graph, np.ascontiguousarray(cards[live])))
+    return live, _best_triangulation(graph, np.ascontiguousarray(cards[live]))
+
+
+def _joined(scopes: Sequence[Clique], cards: Ints) -> tuple[list[Clique], list[tuple[int, int]]]:
+    """The cliques of the variables in `scopes`, and the edges of a tree over them."""
+    live, chosen = _triangulated(scopes, cards)
+    if not live:
+        return [()], []
+    tree = junction_tree(chosen)
     return [tuple(live[i] for i in c) for c in tree.cliques], [(i, j) for i, j, _ in tree.edges]
 
 

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, Setting
 from counterpane.memory import available_memory
 from counterpane.progress import Report
 
@@ -119,7 +119,8 @@ def parse_memory(text: float | str) -> float:
         value = float(text)
     if not value > 0:
         raise ParameterError(
-            f"max_memory={text!r}; a number of bytes above 0 is needed, or a text such as '2 GB'."
+            Setting("max_memory", text),
+            "; a number of bytes above 0 is needed, or a text such as '2 GB'.",
         )
     return value
 
@@ -129,7 +130,7 @@ def _seconds(exact: bool | float) -> float:
         return math.inf if exact else 0.0
     if not isinstance(exact, int | float) or not exact >= 0:
         raise ParameterError(
-            f"exact={exact!r}; True, False, or the seconds that an exact answer may take, are "
-            "needed."
+            Setting("exact", exact),
+            "; True, False, or the seconds that an exact answer may take, are needed.",
         )
     return float(exact)

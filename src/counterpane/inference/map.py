@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterpane._core import inference as kernels
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, Setting
 from counterpane.features import Blanket, Potential
 from counterpane.inference.belief_propagation import (
     BeliefPropagation,
@@ -46,7 +46,9 @@ class ICM:
 
     def __post_init__(self) -> None:
         if not isinstance(self.restarts, (int, np.integer)) or self.restarts < 1:
-            raise ParameterError(f"restarts={self.restarts!r}; a whole number from 1 is needed.")
+            raise ParameterError(
+                Setting("restarts", self.restarts), "; a whole number from 1 is needed."
+            )
 
 
 @dataclass(frozen=True)

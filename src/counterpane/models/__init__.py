@@ -1,7 +1,7 @@
 """Models: final distributions that answer questions."""
 
 from counterpane.models.answer import Answer
-from counterpane.models.base import ClassModel, Model, Provenance
+from counterpane.models.base import ClassModel, Model
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.hybrid_random_field import HybridRandomField
@@ -20,6 +20,5 @@ __all__ = [
     "MarkovNetwork",
     "Mixture",
     "Model",
-    "Provenance",
     "load",
 ]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from counterpane.checks import MAPPING, NAMES, NONE, STRING, accepts
 from counterpane.data.columns import Numbers, is_missing, n_rows
 from counterpane.data.dates import date_texts
-from counterpane.data.encoder import encode_rows
+from counterpane.data.encoding import encode_rows
 from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import columns_for
 from counterpane.errors import DataError, ParameterError, ScopeError, Setting
@@ -32,6 +33,8 @@ from counterpane.models.effects import (
 )
 from counterpane.models.evidence import evidence_mapping, evidence_notes
 from counterpane.models.exact import name_list
+from counterpane.models.interactions import Interactions
+from counterpane.models.record import LearningRecord
 from counterpane.models.row_average import RowAverage
 from counterpane.models.training_rows import ColumnEvidence, TrainingRows, read_column
 from counterpane.plotting import draw_plot
@@ -74,7 +77,7 @@ class AdditiveClassifier(ClassModel):
         shares: Floats | None = None,
         effects: Effects | None = None,
         rows: TrainingRows | None = None,
-        provenance: dict[str, Any] | None = None,
+        record: LearningRecord | None = None,
     ) -> None:
         self.schema = schema
         self.members = tuple(members)
@@ -83,7 +86,7 @@ class AdditiveClassifier(ClassModel):
         self.shares: Floats = np.full(n, 1 / n) if shares is None else np.asarray(shares, float)
         self.effects = effects
         self.rows = rows
-        self.provenance = provenance
+        self.record = record or LearningRecord()
         if not self.members or not 0 < self.total < np.inf:
             raise ParameterError(
                 f"{len(self.members)} members and the weight {total} make no model; at least one "
@@ -197,15 +200,15 @@ class AdditiveClassifier(ClassModel):
     def _class_name(self, target: str | None) -> str:
         return self.target.name
 
-    def interactions(self) -> list[dict[str, Any]]:
+    def interactions(self) -> Interactions:
         """A record for each of `faces`, the largest effect first.
 
-        It has `columns`, their number `order`, and where effects are known `effect` (nats) and
-        `explained`, its variance over the sum of the variances of all; `share` and `samples` where
-        it was looked for on enough bootstrap samples.
+        It has `columns`, their number `order`, and if effects are known `effect` (nats) and
+        `explained`, its share of the sum of all variances; `share` and `samples` if it was looked
+        for on enough samples.
         """
         explained = None if self.effects is None else self.effects.variance_shares.tolist()
-        records: list[dict[str, Any]] = []
+        records = Interactions()
         for place, names in enumerate(self.hyperedges):
             records.append({"columns": list(names), "order": len(names)})
             if self.effects is not None and explained is not None:
@@ -214,12 +217,11 @@ class AdditiveClassifier(ClassModel):
                 share = self.effects.share_of(place)
                 if share is not None:
                     records[-1] |= {"share": share, "samples": self.effects.samples}
-        # Effects that differ by rounding only are in the order of the names.
-        return sorted(
-            records,
-            key=lambda r: (-round(r.get("effect", 0.0), 9), r["order"], sorted(r["columns"])),
-        )
+        records.sort(key=lambda r: (r["order"], sorted(r["columns"])))
+        records.sort(key=lambda r: -round(r.get("effect", 0.0), 9))  # differences by rounding
+        return records
 
+    @accepts(target=STRING | NONE)
     def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
         """P(class | row) for each row of a frame, shape (rows, classes).
 
@@ -241,6 +243,7 @@ class AdditiveClassifier(ClassModel):
             raise self._refusal(absent)
         return np.exp(self.average_log_proba(*self.encode(columns)))
 
+    @accepts(variables=NAMES, evidence=MAPPING | NONE, method=STRING)
     def query(
         self,
         variables: str | Iterable[str],
@@ -257,7 +260,9 @@ class AdditiveClassifier(ClassModel):
         columns.
         """
         if method not in ("auto", "exact"):
-            raise ParameterError(f"method={method!r}; an additive classifier answers exactly.")
+            raise ParameterError(
+                Setting("method", method), "; an additive classifier answers exactly."
+            )
         asked = name_list(variables)
         values = dict(evidence_mapping(evidence))
         for name in asked:
@@ -391,6 +396,7 @@ class AdditiveClassifier(ClassModel):
                 out[place[face]] += share * part
         return log_odds(out)
 
+    @accepts(target=STRING | NONE)
     def explain(self, row: Any, target: str | None = None) -> Explanation:
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
@@ -404,7 +410,7 @@ class AdditiveClassifier(ClassModel):
             raise ParameterError(
                 Setting("target", target), f"; the model predicts {self.target.name!r} alone."
             )
-        return self.explain_cells(*self.encode(one_row(row)))
+        return self.explain_cells(*self.encode(one_row(row, self.schema.names)))
 
     def explain_cells(self, codes: Codes, numbers: Floats) -> Explanation:
         """As `explain`, of codes and numbers as `encode` gives them, of one row."""
@@ -468,7 +474,7 @@ class AdditiveClassifier(ClassModel):
 
     @classmethod
     def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
     ) -> Self:
         """The model that `to_arrays` described."""
         groups: dict[str, dict[str, Array]] = {}
@@ -485,9 +491,7 @@ class AdditiveClassifier(ClassModel):
             rows = TrainingRows.from_arrays(features, members[0].numeric, groups["rows"])
         total = float(arrays["total"][0])
         shares = arrays.get("shares")
-        return cls(
-            schema, members, total, shares=shares, effects=effects, rows=rows, provenance=provenance
-        )
+        return cls(schema, members, total, shares=shares, effects=effects, rows=rows, record=record)
 
 
 def _member_of(arrays: Mapping[str, Array]) -> Member | BoostedMember:

@@ -13,16 +13,14 @@ from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.export import Exportable
 from counterpane.data.schema import Variable, state_text
 from counterpane.errors import ParameterError, unknown_name, visible
-from counterpane.markup import framed, grid
 from counterpane.models.certainty import Certainty
 from counterpane.plotting import draw_plot
+from counterpane.present.table import LISTED, Heading, TextTable, right
 from counterpane.typing import Array, Floats, State
 
 if TYPE_CHECKING:
     from counterpane.models.row_average import Basis
     from counterpane.models.support import Support
-
-SHOWN = 24
 
 
 class Answer(Exportable):
@@ -141,20 +139,19 @@ class Answer(Exportable):
         states = product(*(v.states for v in self.variables))
         return zip(states, self.probabilities.reshape(-1).tolist(), strict=True)
 
-    def _lines(self) -> list[tuple[str, ...]]:
-        shown = [(*map(state_text, row), f"{p:.6g}") for row, p in islice(self.rows(), SHOWN)]
-        rest = self.probabilities.size - SHOWN
-        more = [("…", *[""] * (len(self.variables) - 1), f"({rest} more)")] if rest > 0 else []
-        return [(*self.names, "P"), *shown, *more]
+    def table(self) -> TextTable:
+        """Return a table of the first states, or combinations of states."""
+        first = islice(self.rows(), LISTED)
+        return TextTable.of(
+            (*self.names, "P"),
+            [(*map(state_text, row), f"{p:.6g}") for row, p in first],
+            title=self.doubt,
+            bars=self.probabilities.reshape(-1)[:LISTED].tolist(),
+            total=self.probabilities.size,
+        )
 
     def __repr__(self) -> str:
-        lines = self._lines()
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        table = [
-            visible("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip())
-            for line in lines
-        ]
-        return "\n".join([*([self.doubt] if self.doubt else []), *table])
+        return self.table().to_text()
 
     @property
     def doubt(self) -> str:
@@ -166,10 +163,7 @@ class Answer(Exportable):
         return draw_plot("answer", self, **options)
 
     def _repr_html_(self) -> str:
-        head, *body = self._lines()
-        shares = self.probabilities.reshape(-1)[:SHOWN]
-        more = max(self.probabilities.size - SHOWN, 0)
-        return framed(self.doubt, grid(head, body[:SHOWN], more=more, shares=shares.tolist()))
+        return self.table()._repr_html_()
 
 
 class Answers(Exportable, Sequence[Answer]):
@@ -251,3 +245,19 @@ class Interval(NamedTuple):
     mean: Answer
     lower: Answer
     upper: Answer
+
+    def table(self) -> TextTable:
+        """Return a table of the first states, with the bounds of their probabilities."""
+        ends = zip(*(part.probabilities.reshape(-1).tolist() for part in self), strict=True)
+        rows = [
+            (*map(state_text, row), *(f"{p:.4f}" for p in each))
+            for (row, _), each in islice(zip(self.mean.rows(), ends, strict=True), LISTED)
+        ]
+        heads = [*map(Heading, self.mean.names), *map(right, ("P", "lower", "upper"))]
+        return TextTable.of(heads, rows, total=len(self.mean))
+
+    def __repr__(self) -> str:
+        return self.table().to_text()
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()

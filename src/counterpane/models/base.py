@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from counterpane.boundary import public
+from counterpane.checks import BOOLEAN, NONE, PATH, STRING, accepts
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.export import frame_like
 from counterpane.data.schema import Schema, Variable, state_text
@@ -27,6 +25,8 @@ from counterpane.models.formats import (
     write_network,
 )
 from counterpane.models.formats.native import Content, write_native
+from counterpane.models.record import LearningRecord
+from counterpane.models.typed_values import plain
 from counterpane.plotting import draw_plot, open_explorer
 from counterpane.typing import Array, Floats
 
@@ -42,59 +42,17 @@ Marginals: TypeAlias = Sequence[Floats | None] | None
 """P(v) of each variable, None where it is not known."""
 
 
-@dataclass(frozen=True)
-class Provenance:
-    """How a model was learned: the entries of `Model.provenance` that the package itself reads.
-
-    `learner` is the name of the learner's class and `config` what `Learner.to_config` returned,
-    None in files of older releases, which have only the printed `text`. `record` has all entries.
-    Fields of a model that was not learned are None.
-
-    >>> Provenance.of({"learner": "GSIMN(alpha=0.1)", "rows": 400}).learner
-    'GSIMN'
-    """
-
-    learner: str | None = None
-    text: str | None = None
-    config: Mapping[str, Any] | None = None
-    target: str | None = None
-    rows: float | None = None
-    record: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, record: Mapping[str, Any] | None) -> Provenance:
-        """From the dictionary that a model holds and a file stores."""
-        entries = record or {}
-        text, config, target = (entries.get(name) for name in ("learner", "config", "target"))
-        learner = config["class"] if config else None if text is None else str(text)
-        return cls(
-            None if learner is None else learner.partition("(")[0],
-            None if text is None else str(text),
-            config,
-            target if isinstance(target, str) else None,
-            entries.get("rows"),
-            entries,
-        )
-
-
 class Model(ABC):
     """A fitted model of the columns of `schema`.
 
     Those that predict a class are a `ClassModel`; those with a distribution over all columns are a
-    `JointModel`, which answers questions. `provenance` is a dictionary that says how the model was
-    learned, and is saved with it; `origin` is a typed view of it.
+    `JointModel`, which answers questions. `record` says how the model was learned, and
+    is saved with it.
     """
 
     kind: ClassVar[str]
     schema: Schema
-    provenance: dict[str, Any] | None
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let every public method end in a `CounterpaneError` where memory runs out."""
-        super().__init_subclass__(**options)
-        for name, member in list(vars(cls).items()):
-            if isinstance(member, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, public(member))
+    record: LearningRecord
 
     @abstractmethod
     def to_arrays(self) -> dict[str, Array]:
@@ -103,10 +61,11 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
     ) -> Self:
         """The model that `to_arrays` described."""
 
+    @accepts(target=STRING | NONE)
     def links(self, *, target: str | None = None, marginals: Marginals = None) -> ModelLinks:
         """The edges or interactions of the model, the strongest first.
 
@@ -127,15 +86,11 @@ class Model(ABC):
         """As `links`."""
 
     @property
-    def origin(self) -> Provenance:
-        """How the model was learned, as a `Provenance`."""
-        return Provenance.of(self.provenance)
-
-    @property
     def class_only(self) -> bool:
         """Whether the model knows P(class | other columns) and nothing else."""
         return False
 
+    @accepts()
     def update(self, X: Any, sample_weight: Any = None) -> Any:
         """Refuses: only a Bayesian network keeps the counts that further rows are added to."""
         raise ParameterError(
@@ -147,6 +102,7 @@ class Model(ABC):
         """The graph on matplotlib axes; `options` are those of `counterpane.plots.graph`."""
         return draw_plot("graph", self, **options)
 
+    @accepts(path=PATH | NONE)
     def explore(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
         """The explorer: a page in which a click is evidence and all bars show what follows.
 
@@ -155,6 +111,7 @@ class Model(ABC):
         """
         return open_explorer(self, path, **options)
 
+    @accepts(path=PATH)
     def save_picture(self, path: str | os.PathLike[str]) -> None:
         """Write the graph as a picture: `.svg`, `.png` (by matplotlib) or `.dot` (Graphviz).
 
@@ -165,6 +122,7 @@ class Model(ABC):
     def _repr_html_(self) -> str:
         return pictures.model_html(self, repr(self))
 
+    @accepts(path=PATH, plain_names=BOOLEAN)
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
         """Write the model to a file; `counterpane.load` reads it back.
 
@@ -180,7 +138,7 @@ class Model(ABC):
         suffix, network = suffix_of(path), self._network()
         if suffix == NATIVE:
             arrays = self.to_arrays() | self._row_arrays()
-            content = Content(self.kind, self.schema, arrays, self.provenance)
+            content = Content(self.kind, self.schema, arrays, plain(self.record))
             write_native(path, content)
         elif network is not None and suffix in suffixes_for(network):
             write_network(path, network, plain_names=plain_names)
@@ -211,6 +169,7 @@ class ClassModel(Model):
     def explain(self, row: Any, target: str | None = None) -> Explanation:
         """What each interaction adds to the log-odds of the classes of one row, largest first."""
 
+    @accepts(target=STRING | NONE)
     def predict_frame(self, frame: Any, target: str | None = None) -> Any:
         """The most probable state of the target in each row, and the probability of each state.
 
@@ -228,7 +187,7 @@ class ClassModel(Model):
 
     def _class_name(self, target: str | None) -> str:
         """The class: the one that is named, else the one that the model was learned for."""
-        name = target or self.origin.target
+        name = target or self.record.data.target
         if name is None:
             raise ParameterError(
                 "the model was learned for no class; name the column to predict with ",

@@ -8,8 +8,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from counterpane.checks import (
+    BOOLEAN,
+    CHOICE,
+    INTERVENTION,
+    LIMITS,
+    NAMES,
+    NONE,
+    STRING,
+    accepts,
+)
 from counterpane.data.export import frame_kind_of
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, Setting
 from counterpane.inference.limits import limited
 from counterpane.models.answer import Answers
 from counterpane.models.certainty import warn_if_inexact
@@ -29,6 +39,9 @@ from counterpane.typing import Codes, Floats
 class BatchAnswers(ChosenAnswers):
     """What a model says of each row of a frame."""
 
+    @accepts(
+        variables=NAMES, impossible=CHOICE, unseen=CHOICE, do=INTERVENTION, strict=BOOLEAN, **LIMITS
+    )
     def query_many(
         self,
         variables: str | Iterable[str],
@@ -60,7 +73,9 @@ class BatchAnswers(ChosenAnswers):
         [0.6, 0.1, 0.2]
         """
         if impossible not in ("error", "prior"):
-            raise ParameterError(f"impossible={impossible!r}; 'error' or 'prior' is allowed.")
+            raise ParameterError(
+                Setting("impossible", impossible), "; 'error' or 'prior' is allowed."
+            )
         model, set_states = self._after(do, None, name_list(variables))
         queried = self._positions(name_list(variables), NO_EVIDENCE)
         left_out = [*queried, *self.schema.indices(set_states or ())]
@@ -94,6 +109,7 @@ class BatchAnswers(ChosenAnswers):
         answers.frame_kind = frame_kind_of(frame)
         return answers
 
+    @accepts(target=STRING | NONE)
     def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
         """P(target | row) for each row of a frame, shape (n_rows, states of the target).
 

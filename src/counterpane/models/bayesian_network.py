@@ -10,11 +10,24 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from counterpane.checks import (
+    BOOLEAN,
+    CHOICE,
+    EVIDENCE,
+    INTEGER,
+    INTERVENTION,
+    MAPPING,
+    NAMES,
+    NONE,
+    NUMBER,
+    accepts,
+    instance_of,
+)
 from counterpane.counts.layout import CountBatch
-from counterpane.data.encoder import Unseen
+from counterpane.data.encoding import Unseen
 from counterpane.data.schema import Schema, state_text
 from counterpane.data.table import Table
-from counterpane.errors import EvidenceError, ParameterError, ScopeError
+from counterpane.errors import EvidenceError, ParameterError, ScopeError, Setting
 from counterpane.features import Blanket, Potential
 from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
@@ -34,6 +47,7 @@ from counterpane.models.exact import check_n_rows
 from counterpane.models.flat_tables import as_numbers, cut_at, joined_tables, shaped_tables
 from counterpane.models.formats import Network
 from counterpane.models.query import JointModel
+from counterpane.models.record import LearningRecord
 from counterpane.ragged import flatten
 from counterpane.seeds import random_generator
 from counterpane.typing import Array, Codes, Floats
@@ -41,6 +55,7 @@ from counterpane.typing import Array, Codes, Floats
 if TYPE_CHECKING:
     from counterpane.models import links as model_links
     from counterpane.models import revision
+    from counterpane.models.edges import Edges
     from counterpane.models.links import ModelLinks
 else:  # counts come with them, and a question needs none
     model_links = lazy("counterpane.models.links")
@@ -64,7 +79,7 @@ class BayesianNetwork(JointModel):
     strengths
         For each variable an array of axes (parents…) with the Dirichlet total α_ij + N_ij of each
         row, so that the posterior's parameters are strength × table.
-    provenance
+    record
         How the model was learned; see `Model`.
     prior_size
         The weight, in rows, of the uniform prior in the strengths, if it is known; for `update`.
@@ -88,14 +103,14 @@ class BayesianNetwork(JointModel):
         tables: Sequence[npt.ArrayLike],
         strengths: Sequence[npt.ArrayLike] | None = None,
         *,
-        provenance: dict[str, Any] | None = None,
+        record: LearningRecord | None = None,
         prior_size: float | None = None,
     ) -> None:
         _check_lengths(schema, dag, tables, strengths)
         self.schema = schema
         self.dag = dag
-        self.provenance = provenance
-        self.prior_size = self.origin.record.get("prior_size") if prior_size is None else prior_size
+        self.record = record or LearningRecord()
+        self.prior_size = prior_size if prior_size is not None else self.record.learner.prior_size
         self._parents = [dag.parents(i) for i in range(dag.n)]
         self.tables = tuple(self._table(i, table) for i, table in enumerate(tables))
         self.strengths = (
@@ -105,6 +120,12 @@ class BayesianNetwork(JointModel):
         )
 
     @classmethod
+    @accepts(
+        schema=instance_of(Schema),
+        dag=instance_of(Dag),
+        equivalent_sample_size=NUMBER,
+        record=instance_of(LearningRecord) | NONE,
+    )
     def from_counts(
         cls,
         schema: Schema,
@@ -113,7 +134,7 @@ class BayesianNetwork(JointModel):
         *,
         equivalent_sample_size: float = 1.0,
         alpha: Sequence[npt.ArrayLike] | None = None,
-        provenance: dict[str, Any] | None = None,
+        record: LearningRecord | None = None,
     ) -> Self:
         """The posterior mean (N_ijk + α_ijk) / (N_ij + α_ij) given counts of axes (parents…, i).
 
@@ -127,7 +148,8 @@ class BayesianNetwork(JointModel):
         _check_lengths(schema, dag, counts, alpha)
         if alpha is None and not 0 <= equivalent_sample_size < np.inf:
             raise ParameterError(
-                f"equivalent_sample_size={equivalent_sample_size} must be finite, not negative."
+                Setting("equivalent_sample_size", equivalent_sample_size),
+                " must be finite, not negative.",
             )
         cards, parents = schema.cards.tolist(), [dag.parents(i) for i in range(dag.n)]
         shapes = [(*(cards[p] for p in above), cards[i]) for i, above in enumerate(parents)]
@@ -149,7 +171,7 @@ class BayesianNetwork(JointModel):
             )
         posterior /= np.repeat(strength, states)
         network = cls.__new__(cls)  # what the constructor checks holds by now
-        network.schema, network.dag, network.provenance = schema, dag, provenance
+        network.schema, network.dag, network.record = schema, dag, record or LearningRecord()
         network.prior_size = equivalent_sample_size if alpha is None else None
         network._parents = parents
         posterior.flags.writeable = strength.flags.writeable = False
@@ -184,13 +206,11 @@ class BayesianNetwork(JointModel):
         """
         return model_links.class_of(self).to_networkx(self.schema.names)
 
-    def edge_strengths(self) -> list[model_links.EdgeStrength]:
-        """(parent, child, bits, directed) of each edge, strongest first; bits per row.
+    def edge_strengths(self) -> Edges:
+        """Return the edges with their strength in bits per row, strongest first.
 
-        Mutual information of parent and child given the child's other parents, minus what
-        independent columns would show by chance, in the rows that the network was learned from; see
-        `counterpane.independence.edge_strength`. It is the same for all networks of the class.
-        Empty for a network that was not learned from rows.
+        Mutual information of parent and child given the child's other parents, corrected for
+        chance; see `counterpane.independence.edge_strength`. Empty if not learned from rows.
         """
         return model_links.strengths_of(self)
 
@@ -226,6 +246,7 @@ class BayesianNetwork(JointModel):
         codes = self._codes(X)
         return self._shown(codes) if self._has_gaps(codes) else super().score_samples(X)
 
+    @accepts(total=BOOLEAN)
     def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
         """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums.
 
@@ -256,6 +277,7 @@ class BayesianNetwork(JointModel):
         logs = [p.log_values for p in self._potentials]
         return rows.expected(logs, np.ones(distinct.shape[1]))[1][place.reshape(-1)]
 
+    @accepts(n=INTEGER, evidence=EVIDENCE)
     def sample_weighted(
         self,
         n: int,
@@ -293,6 +315,7 @@ class BayesianNetwork(JointModel):
         weights = np.exp(logs - logs.max())
         return Table(self.schema, codes, weights * (weights.sum() / (weights @ weights)))
 
+    @accepts(variables=NAMES, evidence=EVIDENCE, do=INTERVENTION, level=NUMBER, draws=INTEGER)
     def query_interval(
         self,
         variables: str | Iterable[str],
@@ -330,6 +353,7 @@ class BayesianNetwork(JointModel):
         )  # fmt: skip
         return Interval(*(Answer(answer.variables, p) for p in bounds))
 
+    @accepts(states=MAPPING)
     def do(self, states: Mapping[str, Any]) -> BayesianNetwork:
         """The network after an intervention: `states` are set, and edges into them are cut.
 
@@ -342,6 +366,7 @@ class BayesianNetwork(JointModel):
         """
         return revision.cut_network(self, intervention_codes(self.schema, states))
 
+    @accepts(missing=CHOICE, unseen=CHOICE)
     def update(
         self,
         X: Any,
@@ -407,7 +432,7 @@ class BayesianNetwork(JointModel):
 
     @classmethod
     def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
     ) -> Self:
         """The network that `to_arrays` described."""
         families = [f.tolist() for f in cut_at(arrays["parents"], arrays["n_parents"])]
@@ -416,11 +441,10 @@ class BayesianNetwork(JointModel):
             raise ScopeError(f"{len(schema)} variables cannot have {dag.n} sets of parents.")
         shapes = [tuple(schema.cards[[*family, i]].tolist()) for i, family in enumerate(families)]
         tables = shaped_tables(arrays["tables"], shapes)
-        strengths = None
-        if "strengths" in arrays:
-            strengths = shaped_tables(arrays["strengths"], [shape[:-1] for shape in shapes])
+        above = [shape[:-1] for shape in shapes]
+        strengths = shaped_tables(arrays["strengths"], above) if "strengths" in arrays else None
         size = float(arrays["prior_size"][0]) if "prior_size" in arrays else None
-        return cls(schema, dag, tables, strengths, provenance=provenance, prior_size=size)
+        return cls(schema, dag, tables, strengths, record=record, prior_size=size)
 
     def _family(self, i: int) -> str:
         names = self.schema.names

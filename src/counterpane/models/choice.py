@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar, cast
 
+from counterpane.checks import MAPPING, accepts
 from counterpane.errors import Advice, EvidenceError, ParameterError, TableSizeError, shown_type
 from counterpane.inference.limits import current_limits
 from counterpane.models.estimate import Approximator, Method, as_method
@@ -67,6 +68,7 @@ class ChosenAnswers(ExactAnswers):
                 return None, auto, error
         return None, auto, None
 
+    @accepts(states=MAPPING)
     def do(self, states: Mapping[str, Any]) -> ChosenAnswers:
         """The model after an intervention; only Bayesian networks, and mixtures of them, have one.
 

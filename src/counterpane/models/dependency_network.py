@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from counterpane.checks import accepts
 from counterpane.data.schema import Schema
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
 from counterpane.features import Blanket, Potential, Rules, Tree, check_cells
@@ -18,6 +19,7 @@ from counterpane.models.base import Marginals
 from counterpane.models.evidence import CodedEvidence
 from counterpane.models.formats import Conditionals
 from counterpane.models.query import JointModel
+from counterpane.models.record import LearningRecord
 from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Array, Codes, Floats, Ints
 
@@ -40,7 +42,7 @@ class DependencyNetwork(JointModel):
         The variables.
     conditionals
         For each variable v its potentials, rules and trees; terms without v have no effect.
-    provenance
+    record
         How the model was learned; see `Model`.
 
     Notes
@@ -67,10 +69,10 @@ class DependencyNetwork(JointModel):
         schema: Schema,
         conditionals: Sequence[Iterable[Potential | Rules | Tree]],
         *,
-        provenance: dict[str, Any] | None = None,
+        record: LearningRecord | None = None,
     ) -> None:
         self.schema = schema
-        self.provenance = provenance
+        self.record = record or LearningRecord()
         self.conditionals = tuple(tuple(parts) for parts in conditionals)
         if len(self.conditionals) != len(schema):
             raise ScopeError(
@@ -121,10 +123,12 @@ class DependencyNetwork(JointModel):
     def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
         return model_links.conditional_links(self)
 
+    @accepts()
     def score_samples(self, X: Any) -> Floats:
         """Raises an error: rows have no probability without a joint distribution."""
         raise _no_joint()
 
+    @accepts()
     def to_potentials(self) -> tuple[Potential, ...]:
         """Raises: conditionals that need not agree are no product of potentials."""
         raise _no_joint()
@@ -138,10 +142,10 @@ class DependencyNetwork(JointModel):
 
     @classmethod
     def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
     ) -> Self:
         """The network that `to_arrays` described."""
-        return cls(schema, from_part_arrays(schema.cards, arrays), provenance=provenance)
+        return cls(schema, from_part_arrays(schema.cards, arrays), record=record)
 
     def _has_exact(self, queried: Sequence[int], told: Collection[int]) -> bool:
         """Whether one variable is queried and all that its conditional reads is told."""

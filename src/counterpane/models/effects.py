@@ -5,7 +5,7 @@ The only definition of effects: the command, its JSON, reports, pictures and `ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,8 +14,9 @@ from counterpane.data.columns import Labels, Numbers
 from counterpane.data.schema import Schema, state_text
 from counterpane.errors import DataError, ParameterError
 from counterpane.features import Potential
-from counterpane.markup import CELL, framed, text
 from counterpane.models.attribution import attributed
+from counterpane.present.html import CELL, framed, text
+from counterpane.present.table import TextTable, right
 from counterpane.typing import Array, Floats, State
 
 MIN_SAMPLES = 20  # samples below which a share is not shown
@@ -144,10 +145,14 @@ class Explanation(list[dict[str, Any]]):
     def __str__(self) -> str:
         if not self:
             return "[]"
+        return self.table().to_text()
+
+    def table(self) -> TextTable:
+        """Return a line for each part of the log-odds of the predicted class, and their sum."""
         state = self.predicted
-        parts = self.parts(state)
-        lines = [f"{value:+8.3f}  {words}" for words, value in parts]
-        return "\n".join([self._title(state), *lines, f"{self.log_odds(state):+8.3f}  in total"])
+        parts = [*self.parts(state), ("in total", self.log_odds(state))]
+        lines = [(f"{value:+.3f}", words) for words, value in parts]
+        return TextTable.of((right(""), ""), lines, title=self._title(state), most=None)
 
     def __repr__(self) -> str:
         return str(self)
@@ -327,19 +332,28 @@ def explained_probabilities(records: Explanation) -> dict[State, float]:
     return dict(zip(classes, (weights / weights.sum()).tolist(), strict=True))
 
 
-def one_row(row: Any) -> Any:
-    """A single row (a mapping, a series, a list, a frame of one row) as a frame of one row."""
+def one_row(row: Any, names: Collection[str]) -> Any:
+    """A single row (a mapping, a series, a list, a frame of one row) as a frame of one row.
+
+    The columns `names` are needed; what others hold may be of any kind.
+    """
     if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:
         row = row.to_dict()
     if isinstance(row, Mapping):
         return {
-            k: [v] if isinstance(v, str) or not hasattr(v, "__len__") else v for k, v in row.items()
+            name: cell if _holds_cells(cell) and (name in names or len(cell) == 1) else [cell]
+            for name, cell in row.items()
         }
     if isinstance(row, list) and row and isinstance(row[0], Labels | Numbers):
         return row
     if isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1):
         return np.array([row], dtype=object if isinstance(row, list | tuple) else row.dtype)
     return row
+
+
+def _holds_cells(value: Any) -> bool:
+    """Whether a value of a row is a column of cells, and no cell."""
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes)
 
 
 def check_one(n_rows: int) -> None:

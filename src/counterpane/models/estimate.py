@@ -15,6 +15,7 @@ from counterpane.errors import (
     CounterpaneError,
     EvidenceError,
     ParameterError,
+    Setting,
     TableSizeError,
     unknown_name,
 )
@@ -59,7 +60,9 @@ def as_method(method: Method) -> Method:
     settings: Method = _by_name(method, METHODS)
     known = isinstance(settings, str | Auto | Gibbs | MeanField | BeliefPropagation | JoinGraph)
     if not known or isinstance(settings, MaxProduct):
-        raise ParameterError(f"method={method!r} answers no question; pass Gibbs(…), or a name.")
+        raise ParameterError(
+            Setting("method", method), " answers no question; pass Gibbs(…), or a name."
+        )
     return settings
 
 
@@ -67,7 +70,9 @@ def as_map_method(method: MapMethod) -> MapMethod:
     """The same for methods that find the most probable row."""
     settings: MapMethod = _by_name(method, MAP_METHODS)
     if not isinstance(settings, str | ICM | MaxProduct):
-        raise ParameterError(f"method={method!r} finds no best row; pass ICM(…), or a name.")
+        raise ParameterError(
+            Setting("method", method), " finds no best row; pass ICM(…), or a name."
+        )
     return settings
 
 

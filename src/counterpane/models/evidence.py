@@ -9,7 +9,7 @@ import numpy as np
 
 from counterpane.data.columns import is_missing, known_columns
 from counterpane.data.dates import date_texts
-from counterpane.data.encoder import Unseen as Unseen
+from counterpane.data.encoding import Unseen as Unseen
 from counterpane.data.intervals import training_range
 from counterpane.data.ranges import Range, number_of
 from counterpane.data.schema import Schema, Variable

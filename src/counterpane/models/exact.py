@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.checks import BOOLEAN, NAMES, NONE, accepts
 from counterpane.data.schema import MISSING, Schema
 from counterpane.data.table import Table
-from counterpane.errors import EvidenceError, ParameterError
+from counterpane.errors import EvidenceError, ParameterError, Setting
 from counterpane.features import Blanket, Potential
 from counterpane.inference import (
     JunctionMarginals,
@@ -60,15 +61,18 @@ class ExactAnswers(ClassModel):
         """The potentials compiled for full conditionals."""
         return Blanket(self.schema.cards, self.to_potentials(), self.schema.names)
 
+    @accepts()
     def score_samples(self, X: Any) -> Floats:
         """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row."""
         return self.blanket.log_potential(self._codes(X)) - self._log_total
 
+    @accepts(variables=NAMES | NONE)
     def full_conditionals(self, X: Any, variables: str | Iterable[str] | None = None) -> Floats:
         """ln P(variable = state | rest of the row), shape (n_rows, Σ cards of the variables)."""
         columns = None if variables is None else self.schema.indices(name_list(variables))
         return self.blanket.full_conditionals(self._codes(X), columns)
 
+    @accepts(total=BOOLEAN)
     def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
         """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums."""
         return self.blanket.pseudo_log_likelihood(self._codes(X), total=total)
@@ -184,7 +188,9 @@ def name_list(variables: str | Iterable[str]) -> list[str]:
 def check_n_rows(n: int, schema: Schema) -> int:
     """`n` as a number of rows of the columns of `schema` to draw, for which there is memory."""
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-        raise ParameterError(f"n={n!r} rows cannot be drawn; a whole number from 1 is needed.")
+        raise ParameterError(
+            Setting("n", n), " rows cannot be drawn; a whole number from 1 is needed."
+        )
     numbers = sum(variable.cuts is not None for variable in schema)
     each = CELL_BYTES * len(schema) + 8 * numbers + ROW_BYTES
     need_memory(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, Setting
 from counterpane.features import Potential
 from counterpane.inference.gibbs import Estimate, Gibbs, Sampler
 from counterpane.inference.join_graph import ClusterRun, JoinGraph
@@ -67,7 +67,7 @@ class Auto:
 
     def __post_init__(self) -> None:
         if not self.seconds > 0:
-            raise ParameterError(f"seconds={self.seconds!r}; a number above 0 is needed.")
+            raise ParameterError(Setting("seconds", self.seconds), "; a number above 0 is needed.")
 
 
 class Choice(NamedTuple):

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.checks import STRING, accepts
 from counterpane.data.schema import Schema
 from counterpane.errors import GraphError, ParameterError, ScopeError
 from counterpane.features import Potential
 from counterpane.lazy import lazy
 from counterpane.models.bayesian_network import TOLERANCE, BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.record import LearningRecord
 
 nx = lazy("networkx")
 
@@ -32,7 +34,7 @@ class HybridRandomField(DependencyNetwork):
         For each variable v a `BayesianNetwork` over some of the columns, including v, or only its
         relevant part: the log-tables of v and of each child of v, as potentials of scope
         (parents…, child).
-    provenance
+    record
         How the model was learned; see `Model`.
 
     Examples
@@ -55,7 +57,7 @@ class HybridRandomField(DependencyNetwork):
         schema: Schema,
         networks: Sequence[BayesianNetwork | Iterable[Potential]],
         *,
-        provenance: dict[str, Any] | None = None,
+        record: LearningRecord | None = None,
     ) -> None:
         if len(networks) != len(schema):
             raise ScopeError(f"{len(networks)} networks were given for {len(schema)} variables.")
@@ -63,7 +65,7 @@ class HybridRandomField(DependencyNetwork):
             _around(schema, v, given) if isinstance(given, BayesianNetwork) else tuple(given)
             for v, given in enumerate(networks)
         ]
-        super().__init__(schema, tables, provenance=provenance)
+        super().__init__(schema, tables, record=record)
         for v, parts in enumerate(self.conditionals):
             _check_families(schema.names, v, parts)
         _check_sums(schema.names, self.conditionals)
@@ -90,6 +92,7 @@ class HybridRandomField(DependencyNetwork):
             found[names[v]].append(names[u])
         return {name: tuple(members) for name, members in found.items()}
 
+    @accepts(name=STRING)
     def local_graph(self, name: str) -> Any:
         """The network of one variable, as a networkx graph: its family and those of its children.
 

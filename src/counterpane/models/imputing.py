@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpane.data.columns import Column, columns_of
-from counterpane.data.encoder import encode_column
+from counterpane.data.encoding import encode_column
 from counterpane.data.fill import Patch, cell_values, filled, gaps_in
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, TableSizeError
+from counterpane.errors import DataError, ParameterError, Setting, TableSizeError
 from counterpane.features import Potential
 from counterpane.inference.completion import Completion
 from counterpane.inference.gibbs import Gibbs
@@ -219,7 +219,9 @@ def impute_frame(
     if draws is not None and (
         not isinstance(draws, int | np.integer) or not 1 <= draws <= MAX_DRAWS
     ):
-        raise ParameterError(f"draws={draws!r}; a whole number from 1 to {MAX_DRAWS} is allowed.")
+        raise ParameterError(
+            Setting("draws", draws), f"; a whole number from 1 to {MAX_DRAWS} is allowed."
+        )
     gaps = gaps_of(model.schema, frame if read is None else read)
     for name, rows in (fixed or {}).items():
         gaps.gaps[model.schema.index(name), rows] = False

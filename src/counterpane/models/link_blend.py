@@ -10,6 +10,7 @@ import numpy as np
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError
 from counterpane.models.hybrid_random_field import HybridRandomField
+from counterpane.models.record import LearningRecord
 from counterpane.models.walk_scores import WalkScores
 from counterpane.typing import Array, Codes, Floats
 
@@ -31,9 +32,9 @@ class LinkBlend(WalkScores):
         fields: Sequence[HybridRandomField] = (),
         weight: float = 1.0,
         *,
-        provenance: dict[str, Any] | None = None,
+        record: LearningRecord | None = None,
     ) -> None:
-        super().__init__(schema, pairs, constants, damping, provenance=provenance)
+        super().__init__(schema, pairs, constants, damping, record=record)
         if weight < 0 or not (fields or weight):
             raise ParameterError(f"{len(fields)} fields and weight={weight!r} of the walk.")
         self.fields = tuple(fields)
@@ -61,7 +62,7 @@ class LinkBlend(WalkScores):
 
     @classmethod
     def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
     ) -> Self:
         """The scores that `to_arrays` described."""
         walk = WalkScores.from_arrays(schema, arrays, None)
@@ -75,9 +76,7 @@ class LinkBlend(WalkScores):
             for number in range(len(parts))
         ]
         weight = float(arrays["weight"][0])
-        return cls(
-            schema, walk.pairs, walk.constants, walk.damping, fields, weight, provenance=provenance
-        )
+        return cls(schema, walk.pairs, walk.constants, walk.damping, fields, weight, record=record)
 
 
 def mean_log_chances(fields: Sequence[HybridRandomField], codes: Codes) -> Floats:

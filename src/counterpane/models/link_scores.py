@@ -11,6 +11,7 @@ from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, ScopeError
 from counterpane.lazy import lazy
 from counterpane.models.base import Marginals, Model
+from counterpane.models.record import LearningRecord
 from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
@@ -40,14 +41,14 @@ class LinkScores(Model):
         slopes: Floats,
         constants: Floats,
         *,
-        provenance: dict[str, Any] | None = None,
+        record: LearningRecord | None = None,
     ) -> None:
         n = len(schema)
         self.schema = schema
         self.pairs: Any = sparse.csr_array(pairs, dtype=np.float64)
         self.slopes: Floats = np.asarray(slopes, dtype=np.float64)
         self.constants: Floats = np.asarray(constants, dtype=np.float64)
-        self.provenance = provenance
+        self.record = record or LearningRecord()
         if self.pairs.shape != (n, n) or {self.slopes.shape, self.constants.shape} != {(n,)}:
             raise ScopeError(f"the scores are not those of the {n} items of the schema.")
 
@@ -86,14 +87,14 @@ class LinkScores(Model):
 
     @classmethod
     def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
     ) -> Self:
         """The scores that `to_arrays` described."""
         n = len(schema)
         parts = (arrays["values"], arrays["columns"], arrays["starts"])
         pairs = sparse.csr_array(parts, shape=(n, n))
         pairs.check_format()
-        return cls(schema, pairs, arrays["slopes"], arrays["constants"], provenance=provenance)
+        return cls(schema, pairs, arrays["slopes"], arrays["constants"], record=record)
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ParameterError(

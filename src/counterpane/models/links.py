@@ -12,6 +12,14 @@ from counterpane.features import Potential, Rules, Tree
 from counterpane.graphs import Cpdag, cpdag, with_known_directions
 from counterpane.independence.edge_strength import UNIT, edge_strengths
 from counterpane.models.base import Marginals
+from counterpane.models.edges import (
+    ARROW_SHARE,
+    Edge,
+    Edges,
+    mark_of,
+    stored_shares,
+    with_shares,
+)
 from counterpane.models.effects import MEANING, MIN_SAMPLES, Effects, log_odds
 from counterpane.typing import Floats
 
@@ -25,8 +33,6 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-9  # counts below it come from subtracting the prior
 LOG_FLOOR = -14.0  # stands for the log of a probability that is practically zero
-ARROW_SHARE = 0.75  # of the models or samples with an edge: so many agree on an arrow's direction
-LEAST_SAMPLES = 20  # shares of fewer bootstrap samples are not shown
 GRAPH_LEARNERS = ("GSMN", "GSIMN", "PFMN")  # learn a graph; tables on cliques follow from it
 
 BITS = (
@@ -101,34 +107,10 @@ class ModelLinks:
     stored: bool = False
 
 
-class EdgeStrength(NamedTuple):
-    """An edge of a network. Where not `directed`, the data do not tell which end is the parent.
-
-    `bits` is the strength in bits per row; see `counterpane.independence.edge_strength`.
-    """
-
-    parent: str
-    child: str
-    bits: float
-    directed: bool
-
-    def __str__(self) -> str:
-        return f"{edge_text(self.parent, self.child, self.directed)}: {self.bits:.4f} bits per row"
-
-
-def edge_text(parent: str, child: str, directed: bool) -> str:
-    """`a → b`, or `a — b` where the direction is open.
-
-    >>> edge_text("a", "b", False)
-    'a — b'
-    """
-    return f"{parent} {'→' if directed else '—'} {child}"
-
-
 def class_of(model: BayesianNetwork) -> Cpdag:
     """The equivalence class of a network, with the directions that a user required of it."""
     shape = cpdag(model.dag)
-    known = (model.provenance or {}).get("known_directions")
+    known = model.record.constraints.known_directions
     if not known:
         return shape
     pairs = [(model.schema.index(p), model.schema.index(x)) for p, x in known]
@@ -142,59 +124,15 @@ def arrows_of(model: BayesianNetwork) -> frozenset[tuple[int, int]]:
     bootstrap samples support if their shares are known; see `arrow_is_supported`. All of them if
     somebody wrote the network down.
     """
-    if "learner" not in (model.provenance or {}):
+    if not model.record.learned:
         return frozenset(model.dag.edges)
-    shares, names = edge_shares(model), model.schema.names
-    known = {tuple(edge) for edge in (model.provenance or {}).get("known_directions") or ()}
+    shares, names = stored_shares(model.record.edge_shares), model.schema.names
+    known = set(model.record.constraints.known_directions)
     return frozenset(
         (p, x)
         for p, x in class_of(model).compelled.edges
         if shares is None or shares.supports(names[p], names[x]) or (names[p], names[x]) in known
     )
-
-
-def arrow_is_supported(arrow: float, joined: float) -> bool:
-    """Whether an edge is drawn as an arrow: `arrow` and `joined` are shares of the samples.
-
-    More than half of all samples must have the arrow, and at least three quarters of those that
-    join the two columns in any way.
-    """
-    return arrow > 0.5 and arrow >= ARROW_SHARE * joined - ROUNDING
-
-
-class EdgeShares(NamedTuple):
-    """Shares of `samples`: those that join two columns, and those with an arrow (from, to)."""
-
-    joined: dict[frozenset[str], float]
-    arrows: dict[tuple[str, str], float] | None  # None: files of older releases do not have them
-    samples: int | None
-
-    def of(self, parent: str, child: str, *, directed: bool) -> float:
-        """The share that has an edge as it is drawn."""
-        if directed and self.arrows is not None:
-            return self.arrows.get((parent, child), 0.0)
-        return min(self.joined.get(frozenset((parent, child)), 0.0), 1.0)
-
-    def supports(self, parent: str, child: str) -> bool:
-        """Whether an edge is drawn as an arrow; see `arrow_is_supported`."""
-        if self.arrows is None:
-            return True
-        arrow = self.arrows.get((parent, child), 0.0)
-        return arrow_is_supported(arrow, self.of(parent, child, directed=False))
-
-
-def edge_shares(model: Any) -> EdgeShares | None:
-    """The shares of bootstrap samples that a model's file has; None if there are none."""
-    record = model.provenance or {}
-    samples, stored = record.get("edge_samples", 0), record.get("edge_confidence")
-    if not stored or samples < LEAST_SAMPLES:
-        return None
-    joined: dict[frozenset[str], float] = {}
-    for a, b, share in stored:
-        joined[frozenset((a, b))] = joined.get(frozenset((a, b)), 0.0) + share
-    stored = record.get("edge_directions")
-    arrows = None if stored is None else {(a, b): float(share) for a, b, share in stored}
-    return EdgeShares(joined, arrows, samples)
 
 
 def arrow_names(model: Any) -> frozenset[tuple[str, str]] | None:
@@ -205,7 +143,7 @@ def arrow_names(model: Any) -> frozenset[tuple[str, str]] | None:
     return frozenset((names[p], names[x]) for p, x in arrows_of(model))
 
 
-def strengths_of(model: BayesianNetwork, tables: list[Floats] | None = None) -> list[EdgeStrength]:
+def strengths_of(model: BayesianNetwork, tables: list[Floats] | None = None) -> Edges:
     """All edges, strongest first: measured on the rows the network was learned from.
 
     `tables` are counts of other rows, of axes (parents…, child). A network that was not learned
@@ -213,11 +151,14 @@ def strengths_of(model: BayesianNetwork, tables: list[Floats] | None = None) -> 
     """
     tables = family_counts(model) if tables is None else tables
     if tables is None:
-        return []
+        return Edges()
     bits = edge_strengths(model.dag, cpdag(model.dag), tables)
     arrows, names = arrows_of(model), model.schema.names
     ranked = sorted(bits, key=lambda edge: (-bits[edge], edge))
-    return [EdgeStrength(names[p], names[x], bits[p, x], (p, x) in arrows) for p, x in ranked]
+    edges = (
+        Edge(names[p], names[x], mark_of((p, x) in arrows), bits[p, x], UNIT) for p, x in ranked
+    )
+    return with_shares(edges, stored_shares(model.record.edge_shares))
 
 
 def family_counts(model: BayesianNetwork) -> list[Floats] | None:
@@ -256,10 +197,12 @@ def network_links(model: BayesianNetwork, marginals: Marginals = None) -> ModelL
     return ranked_links(edge_links(model, edges), "dag", BITS, stored=True)
 
 
-def edge_links(model: BayesianNetwork, edges: Iterable[EdgeStrength]) -> list[Link]:
-    """Edge strengths as links."""
+def edge_links(model: BayesianNetwork, edges: Iterable[Edge]) -> list[Link]:
+    """Edges by position; their shares are added where they are shown."""
     place = {name: i for i, name in enumerate(model.schema.names)}
-    return [Link((place[e.parent], place[e.child]), e.bits, None, e.directed) for e in edges]
+    return [
+        Link((place[e.source], place[e.target]), e.strength or 0.0, None, e.directed) for e in edges
+    ]
 
 
 def _table_links(model: BayesianNetwork, marginals: Marginals) -> list[Link]:
@@ -305,7 +248,7 @@ def markov_links(model: MarkovNetwork) -> ModelLinks:
 
     A model that was learned as a graph has the edges of the graph instead.
     """
-    by_pairs = model.origin.learner in GRAPH_LEARNERS
+    by_pairs = model.record.learner.name in GRAPH_LEARNERS
     links = _pair_links(model) if by_pairs else _scope_links(model)
     return ranked_links(links, "undirected", ODDS if model.potentials else WEIGHT)
 
@@ -440,7 +383,7 @@ def mixture_links(model: Mixture, target: str | None, marginals: Marginals) -> M
             inner = part.links(target=target, marginals=marginals)
             links, shape = list(inner.links), inner.shape
             measure = (inner.measure, inner.meaning)
-        if shape == "dag" and model.origin.learner is not None:  # other directions are arbitrary
+        if shape == "dag" and model.record.learned:  # other directions are arbitrary
             arrows = set(cpdag(part.dag).compelled.edges)
             links = [k._replace(directed=k.scope in arrows) for k in links]
         for link in links:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from counterpane.checks import accepts
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, ScopeError, shown_type
 from counterpane.features import Blanket, Potential, Rules, check_cells
@@ -22,6 +23,7 @@ from counterpane.models.base import Marginals
 from counterpane.models.evidence import CodedEvidence
 from counterpane.models.formats import Factors
 from counterpane.models.query import JointModel
+from counterpane.models.record import LearningRecord
 from counterpane.ragged import flatten
 from counterpane.typing import Array, Codes, Floats
 
@@ -44,7 +46,7 @@ class MarkovNetwork(JointModel):
         The variables.
     potentials
         Dense tables of logs (`Potential`) and weighted rules (`Rules`).
-    provenance
+    record
         How the model was learned; see `Model`.
 
     Notes
@@ -68,10 +70,10 @@ class MarkovNetwork(JointModel):
         schema: Schema,
         potentials: Iterable[Potential | Rules],
         *,
-        provenance: dict[str, Any] | None = None,
+        record: LearningRecord | None = None,
     ) -> None:
         self.schema = schema
-        self.provenance = provenance
+        self.record = record or LearningRecord()
         given = tuple(potentials)
         for part in given:
             if not isinstance(part, Potential | Rules):
@@ -129,6 +131,7 @@ class MarkovNetwork(JointModel):
             raise ParameterError("the network gives every row the weight zero; it has no Z.")
         return log_weight
 
+    @accepts()
     def to_potentials(self) -> tuple[Potential, ...]:
         """Dense potentials that are equivalent to the network; rules become tables.
 
@@ -206,7 +209,7 @@ class MarkovNetwork(JointModel):
 
     @classmethod
     def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
     ) -> Self:
         """The network that `to_arrays` described."""
         ends = np.cumsum(arrays["scope_sizes"])
@@ -226,7 +229,7 @@ class MarkovNetwork(JointModel):
             fields = (arrays[f"rules{place}.{name}"] for name in RULE_FIELDS)
             parts.append(Rules(schema.cards, *fields))
             place += 1
-        return cls(schema, parts, provenance=provenance)
+        return cls(schema, parts, record=record)
 
 
 def _check_fit(schema: Schema, part: Potential | Rules) -> None:

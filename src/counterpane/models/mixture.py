@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from counterpane.checks import (
+    BOOLEAN,
+    EVIDENCE,
+    INTERVENTION,
+    LIMITS,
+    MAPPING,
+    NAMES,
+    NONE,
+    accepts,
+)
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError, unknown_name
@@ -28,6 +38,7 @@ from counterpane.models.evidence import (
 )
 from counterpane.models.exact import name_list
 from counterpane.models.query import JointModel
+from counterpane.models.record import LearningRecord
 from counterpane.models.row_average import Averages, RowAverage
 from counterpane.models.training_rows import ColumnEvidence, TrainingRows
 from counterpane.typing import Array, Codes, Floats
@@ -60,7 +71,7 @@ class Mixture(JointModel):
         Training rows of a classifier, whose models describe the class, the last variable, given
         all columns, but not the columns. The answer to P(class | evidence) is then the average over
         rows that match; see `counterpane.models.row_average`.
-    provenance
+    record
         How the model was learned; see `Model`. A saved mixture keeps none of its models'.
 
     Notes
@@ -90,7 +101,7 @@ class Mixture(JointModel):
         *,
         fixed: bool = False,
         rows: TrainingRows | None = None,
-        provenance: dict[str, Any] | None = None,
+        record: LearningRecord | None = None,
     ) -> None:
         members = tuple(models)
         shares = np.ones(len(members)) if weights is None else np.array(weights, dtype=np.float64)
@@ -117,7 +128,7 @@ class Mixture(JointModel):
         self.schema = members[0].schema
         self.fixed = bool(fixed)
         self.rows = rows
-        self.provenance = provenance
+        self.record = record or LearningRecord()
         if rows is not None and (not fixed or len(rows.codes) != len(self.schema) - 1):
             raise ScopeError(
                 f"rows of {len(rows.codes)} columns are kept; only a mixture with fixed weights "
@@ -157,16 +168,19 @@ class Mixture(JointModel):
     def _averaged(self) -> list[tuple[float, JointModel]]:
         return list(zip(self.weights.tolist(), self.models, strict=True))
 
+    @accepts()
     def to_potentials(self) -> tuple[Potential, ...]:
         """Raises: a sum of models is no product of potentials."""
         raise ParameterError("a mixture has no potentials of its own; ask one of its `models`.")
 
+    @accepts()
     def score_samples(self, X: Any) -> Floats:
         """ln P(row), natural log, shape (n_rows,); minus infinity for an impossible row."""
         table = Table(self.schema, self._codes(X))
         logs = np.stack([m.score_samples(table) for m in self.models], axis=-1)
         return log_sum(logs + np.log(self.weights))
 
+    @accepts(variables=NAMES | NONE)
     def full_conditionals(self, X: Any, variables: str | Iterable[str] | None = None) -> Floats:
         """ln P(variable = state | rest of the row), shape (n_rows, Σ cards of the variables)."""
         queried = list(self.schema.indices(name_list(variables or self.schema.names)))
@@ -195,6 +209,7 @@ class Mixture(JointModel):
             part -= total[:, None]
         return out
 
+    @accepts(total=BOOLEAN)
     def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
         """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums."""
         codes = self._codes(X)
@@ -215,6 +230,7 @@ class Mixture(JointModel):
         states = np.unravel_index(int(table.argmax()), table.shape)
         return {v: int(s) for v, s in zip(queried, states, strict=True)}, log_weight
 
+    @accepts(variables=NAMES, evidence=EVIDENCE, do=INTERVENTION, strict=BOOLEAN, **LIMITS)
     def query(
         self,
         variables: str | Iterable[str],
@@ -240,6 +256,7 @@ class Mixture(JointModel):
             answer.basis = average.basis(rest)
         return answer
 
+    @accepts(states=MAPPING)
     def do(self, states: Mapping[str, Any]) -> Mixture:
         """The mixture after an intervention: that of its networks, with the same weights."""
         if self.fixed:
@@ -248,7 +265,7 @@ class Mixture(JointModel):
                 "tell what an intervention changes; learn a Bayesian network."
             )
         models = [cast("JointModel", model.do(states)) for model in self.models]
-        return Mixture(models, self.weights, provenance=self.provenance)
+        return Mixture(models, self.weights, record=self.record)
 
     def _over_rows(self, queried: Sequence[int], coded: CodedEvidence) -> Averages | None:
         """P(class | evidence) over the kept rows, if it is queried and there are any."""
@@ -397,7 +414,7 @@ class Mixture(JointModel):
 
     @classmethod
     def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
     ) -> Self:
         """The mixture that `to_arrays` described."""
         classes = {model.kind: model for model in _below(JointModel) if model is not cls}
@@ -414,7 +431,7 @@ class Mixture(JointModel):
         if "rows" in groups:
             rows = TrainingRows.from_arrays(features, np.empty(0, dtype=np.int64), groups["rows"])
         fixed = "fixed" in arrays
-        return cls(models, arrays["weights"], fixed=fixed, rows=rows, provenance=provenance)
+        return cls(models, arrays["weights"], fixed=fixed, rows=rows, record=record)
 
 
 def _weighed(shares: Floats, answers: Sequence[Floats]) -> Floats:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 
 from counterpane.data.columns import Numbers
 from counterpane.data.dates import date_texts
-from counterpane.data.schema import Schema, Variable
+from counterpane.data.schema import Schema, Variable, state_text
 from counterpane.data.table import Table
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, Setting
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.imputing import gaps_of, missing_marginals
 from counterpane.models.query import JointModel
+from counterpane.present.table import Printed, TextTable, right
 from counterpane.typing import Bools, Codes, Floats, Ints, State
 
 ODD = 1.0  # nats by which the surprise of an odd cell is above what is expected
 ROUNDING = 1e-9
+THOUSANDS = 10_000  # from which numbers are printed with commas
 TAIL = 4.0  # the exponent of the tail beyond the kept quantiles
 SAMPLE = 1000  # rows from which the usual surprise of a column is measured
 
@@ -61,11 +63,42 @@ class _CodedRows(NamedTuple):
     numbers: dict[int, Floats]
 
 
-def odd_rows(model: JointModel, frame: Any, n: int, n_cells: int) -> list[OddRow]:
+class OddRows(Printed, list[OddRow]):
+    """Rows that a model finds improbable, the oddest first; they print as a table."""
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> OddRow: ...
+    @overload
+    def __getitem__(self, key: slice) -> OddRows: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> OddRow | OddRows:
+        found = super().__getitem__(key)
+        return OddRows(found) if isinstance(found, list) else found
+
+    def table(self, *, first: int = 0) -> TextTable:
+        """Return a table with one line per odd cell; rows are counted from `first`."""
+        heads = ("row", "ln P (nats)", "below mean")
+        lines: list[tuple[str, ...]] = []
+        for row in self:
+            start = (str(row.row + first), f"{row.log_prob:.2f}", f"{row.excess:.2f}")
+            cells = [_cell_texts(cell) for cell in row.cells] or [("", "", "", "")]
+            lines.append((*start, *cells[0]))
+            lines += [("", "", "", *cell) for cell in cells[1:]]
+        odd = ("odd cell", right("P"), "expected", right("P"))
+        return TextTable.of((*map(right, heads), *odd), lines, most=None)
+
+
+def _cell_texts(cell: OddCell) -> tuple[str, str, str, str]:
+    number = isinstance(cell.value, int | float) and abs(cell.value) >= THOUSANDS
+    shown = f"{cell.value:,}" if number else state_text(cell.value)
+    chances = f"{cell.probability:.4f}", f"{cell.expected_probability:.4f}"
+    return f"{cell.column} = {shown}", chances[0], state_text(cell.expected), chances[1]
+
+
+def odd_rows(model: JointModel, frame: Any, n: int, n_cells: int) -> OddRows:
     """The `n` rows of least probability, compared with what is usual, the oddest first."""
     for name, value in (("n", n), ("cells", n_cells)):
         if not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(f"{name}={value!r}; a whole number from 1 is needed.")
+            raise ParameterError(Setting(name, value), "; a whole number from 1 is needed.")
     rows = _read(model.schema, frame)
     log_probs = _log_probs(model, rows.codes)
     missing = (rows.codes == model.schema.cards[:, None]) & ~rows.strange
@@ -80,9 +113,9 @@ def odd_rows(model: JointModel, frame: Any, n: int, n_cells: int) -> list[OddRow
     excess = np.where(finite, surprise - mean, np.inf)
     order = np.lexsort((-surprise, -excess))[:n]  # the impossible rows by what is left of them
     cells = _odd_cells(model, rows, order, n_cells)
-    return [
+    return OddRows(
         OddRow(int(r), float(log_probs[r]), float(excess[r]), cells[k]) for k, r in enumerate(order)
-    ]
+    )
 
 
 def _read(schema: Schema, frame: Any) -> _CodedRows:

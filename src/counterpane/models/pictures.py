@@ -13,7 +13,6 @@ from counterpane.disk import write_atomically
 from counterpane.drawing.layout import (
     Edge,
     GraphLayout,
-    label_width,
     lay_out_graph,
     lay_out_mixed,
     lay_out_networkx,
@@ -21,15 +20,17 @@ from counterpane.drawing.layout import (
 from counterpane.drawing.svg import graph_dot, graph_svg
 from counterpane.errors import MissingExtraError, ParameterError
 from counterpane.graphs.mixed import MixedEdge, MixedGraph
-from counterpane.markup import folded, framed, grid, line
+from counterpane.models.edges import edge_text
 from counterpane.models.formats.suffixes import suffix_of
-from counterpane.models.links import arrow_names, arrows_of, edge_text
+from counterpane.models.interactions import Interactions
+from counterpane.models.links import arrow_names, arrows_of
+from counterpane.models.record import LearningRecord
 from counterpane.plotting import draw_plot
+from counterpane.present.html import folded, framed, line
+from counterpane.present.table import LISTED, TextTable
 
 DRAWN_NODES = 60
 DRAWN_EDGES = 250
-LISTED = 20
-TOLD = ("learner", "rows", "target", "seconds", "random_state", "counterpane", "data")
 PICTURES = (".dot", ".svg", ".png")
 DOTS_PER_INCH = 150
 MAX_NODES = 1_200  # of an SVG
@@ -38,36 +39,40 @@ MAX_HYPEREDGES = 60  # interactions of a classifier that are drawn
 
 def model_html(model: Any, title: str) -> str:
     """A small page on a model with a graph, or with hyperedges."""
-    provenance = model.provenance or {}
-    told = [(name, provenance[name]) for name in TOLD if provenance.get(name) is not None]
-    how = folded("how it was learned", grid(("", ""), told)) if told else ""
+    record = model.record
+    told = [(name, value) for name, value in _told(record) if value is not None]
+    how = folded("how it was learned", TextTable.of(("", ""), told).to_html()) if told else ""
     if hasattr(model, "graph"):
         drawing = graph_html(
-            model.graph, marked=provenance.get("target"), arrows=arrow_names(model),
+            model.graph, marked=record.data.target, arrows=arrow_names(model),
             titles=edge_titles(model),
         )  # fmt: skip
         return framed(title, drawing, how)
-    pool = provenance.get("pool", {}).get("note", "")
-    return framed(title, _interaction_grid(model), *([line(pool)] if pool else []), how)
+    pool = record.pool.note
+    table = _ranked(model).table()
+    return framed(title, table.to_html(), *([line(pool)] if pool else []), how)
 
 
-def _ranked(model: Any) -> list[dict[str, Any]]:
+def _told(record: LearningRecord) -> list[tuple[str, Any]]:
+    """What the page of a notebook says about the learning of a model."""
+    learner, data = record.learner, record.data
+    return [
+        ("learner", learner.text),
+        ("rows", data.rows),
+        ("target", data.target),
+        ("seconds", learner.seconds),
+        ("random_state", learner.random_state),
+        ("counterpane", learner.versions.get("counterpane")),
+        ("data", data.fingerprint),
+    ]
+
+
+def _ranked(model: Any) -> Interactions:
     """The interactions of a classifier, the largest effects first where they are known."""
     if hasattr(model, "interactions"):
-        return list(model.interactions())
-    return [{"columns": names} for names in model.hyperedges]
-
-
-def _interaction_grid(model: Any) -> str:
-    """The first interactions of a classifier, with their effects where they are known."""
-    records = _ranked(model)
-    more = max(len(records) - LISTED, 0)
-    names = [" × ".join(record["columns"]) for record in records[:LISTED]]
-    if not records or "effect" not in records[0]:
-        return grid(("interaction",), ((name,) for name in names), more=more)
-    effects = [(f"±{r['effect']:.2f}", f"{r['explained']:.0%}") for r in records[:LISTED]]
-    rows = [(name, *each) for name, each in zip(names, effects, strict=True)]
-    return grid(("interaction", "effect on log-odds", "share of variance"), rows, more=more)
+        found: Interactions = model.interactions()
+        return found
+    return Interactions({"columns": names} for names in model.hyperedges)
 
 
 def graph_html(
@@ -91,14 +96,14 @@ def graph_html(
         (edge_text(a, b, graph.is_directed() and (arrows is None or (a, b) in arrows)),)
         for a, b in islice(graph.edges, LISTED)
     ]
-    return grid(("edge",), pairs, more=graph.number_of_edges() - LISTED)
+    return TextTable.of(("edge",), pairs, total=graph.number_of_edges()).to_html()
 
 
 def edge_titles(model: Any) -> dict[str | Edge, str] | None:
     """The text over each edge of a Bayesian network: its ends and its strength."""
     if not hasattr(model, "edge_strengths"):
         return None
-    return {(e.parent, e.child): str(e) for e in model.edge_strengths()}
+    return {edge.ends: str(edge) for edge in model.edge_strengths()}
 
 
 class ModelPicture(NamedTuple):
@@ -140,8 +145,8 @@ def mixed_graph_of(model: Any) -> MixedGraph | None:
         return model
     if hasattr(model, "pag_"):
         return model.pag_  # type: ignore[no-any-return]
-    kept = (getattr(model, "provenance", None) or {}).get("pag")
-    if not kept or not hasattr(model, "schema"):
+    kept = model.record.marks if hasattr(model, "record") else ()
+    if not kept:
         return None
     return MixedGraph(model.schema.names, [MixedEdge(*edge) for edge in kept])
 
@@ -161,7 +166,7 @@ def mixed_texts(graph: MixedGraph, suffix: str, *, page: bool = True) -> Iterato
 
 def drawn_of(model: Any) -> ModelPicture:
     """What is drawn of any model, by the names of its columns."""
-    target = (model.provenance or {}).get("target")
+    target = model.record.data.target
     marked = frozenset([target] if isinstance(target, str) else [])
     names = list(model.schema.names)
     if hasattr(model, "hyperedges"):
@@ -202,7 +207,6 @@ def _texts(drawn: ModelPicture, suffix: str) -> Iterator[str]:
         drawn.nodes,
         drawn.edges,
         directed=drawn.layered,
-        widths={name: label_width(name) for name in drawn.nodes},
     )
     yield graph_svg(layout, arrows=drawn.arrows, marked=drawn.marked, page=True)
 

@@ -9,6 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from counterpane.checks import (
+    BOOLEAN,
+    EVIDENCE,
+    INTEGER,
+    INTERVENTION,
+    LIMITS,
+    NAMES,
+    NONE,
+    STRING,
+    accepts,
+)
 from counterpane.data.ranges import Range, number_of
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, TableSizeError
@@ -45,7 +56,7 @@ from counterpane.typing import Codes, Floats, State
 if TYPE_CHECKING:
     from counterpane.models import imputing, odd_rows
     from counterpane.models.imputing import ImputedCell
-    from counterpane.models.odd_rows import OddRow
+    from counterpane.models.odd_rows import OddRows
 else:
     imputing = lazy("counterpane.models.imputing")
     odd_rows = lazy("counterpane.models.odd_rows")
@@ -68,6 +79,7 @@ class JointModel(RowKeeper, BatchAnswers):
     `UntrustedError` instead of a warning.
     """
 
+    @accepts(variables=NAMES, evidence=EVIDENCE, do=INTERVENTION, strict=BOOLEAN, **LIMITS)
     def query(
         self,
         variables: str | Iterable[str],
@@ -123,6 +135,7 @@ class JointModel(RowKeeper, BatchAnswers):
         late = partial(model.log_evidence, evidence, virtual_evidence=virtual_evidence)
         return Answer(axes, probabilities, late, certainty, notes=notes, support=counted)
 
+    @accepts(evidence=EVIDENCE, do=INTERVENTION, strict=BOOLEAN, **LIMITS)
     def marginals(
         self,
         evidence: Evidence = None,
@@ -170,6 +183,7 @@ class JointModel(RowKeeper, BatchAnswers):
             for v, p, certainty in zip(rest, each, sure, strict=True)
         }
 
+    @accepts(evidence=EVIDENCE, **LIMITS)
     def log_evidence(
         self,
         evidence: Evidence,
@@ -186,6 +200,7 @@ class JointModel(RowKeeper, BatchAnswers):
         with limited(exact, max_memory):
             return self._log_evidence(self._ask((), coded)[1], coded)
 
+    @accepts(evidence=EVIDENCE, **LIMITS)
     def log_weight(
         self,
         evidence: Evidence = None,
@@ -206,6 +221,7 @@ class JointModel(RowKeeper, BatchAnswers):
         with limited(exact, max_memory):
             return self._ask((), encode_evidence(self.schema, evidence))[1] + self._log_constant
 
+    @accepts(evidence=EVIDENCE, **LIMITS)
     def log_weight_bounds(
         self,
         evidence: Evidence = None,
@@ -235,6 +251,7 @@ class JointModel(RowKeeper, BatchAnswers):
             lower, upper = ClusterRun(parts, self.schema.cards, coded.codes).bounds()
             return WeightBounds((lower + self._log_constant, upper + self._log_constant))
 
+    @accepts(variables=NAMES | NONE, evidence=EVIDENCE, do=INTERVENTION, strict=BOOLEAN, **LIMITS)
     def map_query(
         self,
         variables: str | Iterable[str] | None = None,
@@ -287,6 +304,7 @@ class JointModel(RowKeeper, BatchAnswers):
         codes = model._approximator.best(coded, how)
         return self._states({v: int(codes[v]) for v in queried})
 
+    @accepts(n=INTEGER, evidence=EVIDENCE, do=INTERVENTION, as_intervals=BOOLEAN, **LIMITS)
     def sample(
         self,
         n: int,
@@ -333,6 +351,7 @@ class JointModel(RowKeeper, BatchAnswers):
             codes = answer[0]
         return self._drawn_table(codes, known, rng, as_intervals=as_intervals)
 
+    @accepts(target=STRING | NONE)
     def explain(self, row: Any, target: str | None = None) -> Explanation:
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
@@ -341,7 +360,7 @@ class JointModel(RowKeeper, BatchAnswers):
         with the class. Without `target` it is the class that the model was learned for.
         """
         index = self.schema.index(self._class_name(target))
-        frame = one_row(row)
+        frame = one_row(row, self.schema.names)
         columns, codes = evidence_rows(self.schema, frame, [index], "unknown")
         check_one(codes.shape[1])
         cells = dict(zip(columns, codes[:, 0].tolist(), strict=True))
@@ -383,6 +402,7 @@ class JointModel(RowKeeper, BatchAnswers):
             odds = log_odds(np.maximum(np.log(answers.probabilities), LEAST))
         return dict(zip(beside, np.diff(odds, axis=0), strict=True))
 
+    @accepts(draws=INTEGER | NONE)
     def impute(
         self,
         frame: Any,
@@ -407,6 +427,7 @@ class JointModel(RowKeeper, BatchAnswers):
         done = imputing.impute_frame(self, frame, draws, random_state, cells=False)
         return done[0].frame if draws is None else [part.frame for part in done]
 
+    @accepts()
     def impute_cells(self, frame: Any) -> list[ImputedCell]:
         """The cells that `impute` fills: row, column, value, and P(value | observed cells).
 
@@ -421,7 +442,8 @@ class JointModel(RowKeeper, BatchAnswers):
         """
         return imputing.impute_frame(self, frame, None, None)[0].cells
 
-    def odd_rows(self, X: Any, n: int = 20, *, cells: int = 3) -> list[OddRow]:
+    @accepts(n=INTEGER, cells=INTEGER)
+    def odd_rows(self, X: Any, n: int = 20, *, cells: int = 3) -> OddRows:
         """The `n` rows that the model finds least probable, the oddest first, and why.
 
         An `OddRow` has `row`, its position; `log_prob`, ln P of the observed cells in nats;
@@ -447,7 +469,8 @@ class JointModel(RowKeeper, BatchAnswers):
     ) -> Table:
         """The table of drawn codes, with numbers within their intervals unless not wanted."""
         table = Table(self.schema, codes)
-        table.frame_kind = self.origin.record.get("frame")
+        kind: Any = self.record.data.frame
+        table.frame_kind = kind
         if as_intervals:
             return table
         known = evidence or {}

@@ -12,18 +12,17 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import is_large, read
 from counterpane.counts.source import CountSource, Policy
 from counterpane.data.columns import known_columns
-from counterpane.data.encoder import Unseen
-from counterpane.data.files import read_columns
+from counterpane.data.encoding import Unseen
+from counterpane.data.reading import read_columns
 from counterpane.data.schema import Schema, formats_of, state_text
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError
 from counterpane.graphs import Dag
+from counterpane.models.record import LearningRecord
 from counterpane.typing import Floats
 
 if TYPE_CHECKING:
     from counterpane.models.bayesian_network import BayesianNetwork
-
-LEARNED = ("learner", "config", "known_directions", "data")  # entries that describe a learned graph
 
 
 def cut_network(model: BayesianNetwork, codes: Mapping[int, int]) -> BayesianNetwork:
@@ -36,7 +35,7 @@ def cut_network(model: BayesianNetwork, codes: Mapping[int, int]) -> BayesianNet
     >>> cut.dag.edges, cut.tables[1].tolist()
     ((), [0.0, 1.0])
     """
-    if (model.provenance or {}).get("pag"):
+    if model.record.marks:
         raise ParameterError(
             "the network of FCI answers questions about the columns, not about causes: common "
             "causes may be missing from it, so do does not apply; use cp.effect with graph=… and "
@@ -49,9 +48,14 @@ def cut_network(model: BayesianNetwork, codes: Mapping[int, int]) -> BayesianNet
         tables[v] = np.eye(model.schema[v].card)[code]
         if strengths is not None:
             strengths[v] = np.array(1.0)
-    kept = {k: v for k, v in (model.provenance or {}).items() if k not in LEARNED}
     names = {model.schema.names[v]: state_text(model.schema[v].states[c]) for v, c in codes.items()}
-    return type(model)(model.schema, dag, tables, strengths, provenance={**kept, "do": names})
+    record = model.record.with_parts(
+        learner={"text": None, "config": None},
+        constraints={"known_directions": ()},
+        data={"fingerprint": None},
+        interventions=names,
+    )
+    return type(model)(model.schema, dag, tables, strengths, record=record)
 
 
 def updated_network(
@@ -67,14 +71,14 @@ def updated_network(
     families = [(*model.dag.parents(i), i) for i in range(model.dag.n)]
     batch = source.counts(families, missing=missing)
     new = [np.asarray(batch[i], dtype=np.float64) for i in range(model.dag.n)]
-    provenance = _provenance(model, source)
+    record = _updated_record(model, source)
     size = model.prior_size
     if size is None:
         alpha = [s[..., None] * t for s, t in zip(model.strengths, model.tables, strict=True)]
-        return model.from_counts(model.schema, model.dag, new, alpha=alpha, provenance=provenance)
+        return model.from_counts(model.schema, model.dag, new, alpha=alpha, record=record)
     counts = [a + b for a, b in zip(learned_counts(model, size), new, strict=True)]
     return model.from_counts(
-        model.schema, model.dag, counts, equivalent_sample_size=size, provenance=provenance
+        model.schema, model.dag, counts, equivalent_sample_size=size, record=record
     )
 
 
@@ -123,11 +127,14 @@ def _rows(schema: Schema, X: Any, sample_weight: Any, unseen: Unseen) -> CountSo
     return data  # type: ignore[no-any-return]
 
 
-def _provenance(model: BayesianNetwork, source: CountSource) -> dict[str, Any]:
+def _updated_record(model: BayesianNetwork, source: CountSource) -> LearningRecord:
     """How the model was learned, with the new rows added to the old ones."""
-    record = {k: v for k, v in (model.provenance or {}).items() if k != "data"}
-    for name, more in (("rows", source.n_rows), ("weight", source.total_weight)):
-        if record.get(name) is not None and more is not None:
-            record[name] = record[name] + more
-    record["updates"] = record.get("updates", 0) + 1
-    return record
+    data = model.record.data
+    added = {
+        name: None if old is None or more is None else old + more
+        for name, old, more in (
+            ("rows", data.rows, source.n_rows),
+            ("weight", data.weight, source.total_weight),
+        )
+    }
+    return model.record.with_parts(data={**added, "fingerprint": None, "updates": data.updates + 1})

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from counterpane.boundary import public
+from counterpane.checks import PATH, accepts
 from counterpane.disk import as_path
 from counterpane.errors import CounterpaneError, FileFormatError, no_file
 from counterpane.models.additive import AdditiveClassifier
@@ -28,7 +28,9 @@ from counterpane.models.link_scores import LinkScores
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.models.query import JointModel
+from counterpane.models.record import LearningRecord
 from counterpane.models.support import KEPT
+from counterpane.models.typed_values import typed
 from counterpane.models.walk_scores import WalkScores
 
 KINDS: dict[str, Any] = {
@@ -48,7 +50,7 @@ KINDS: dict[str, Any] = {
 """The models that a native file may hold."""
 
 
-@public
+@accepts(path=PATH)
 def load(path: str | os.PathLike[str]) -> Model:
     """The model in a file, gzipped or not.
 
@@ -102,9 +104,15 @@ def load(path: str | os.PathLike[str]) -> Model:
         kept = {name: a for name, a in content.arrays.items() if name.startswith(KEPT)}
         arrays = {name: array for name, array in content.arrays.items() if name not in kept}
         model = KINDS[content.kind]
-        stored: Model = model.from_arrays(content.schema, arrays, content.provenance)
+        stored: Model = model.from_arrays(content.schema, arrays, read_record(content.note))
         if isinstance(stored, JointModel):
             stored._read_rows(kept)
         return stored
     except (CounterpaneError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise FileFormatError(f"{str(path)!r} holds no valid model: {error!r}.") from None
+
+
+def read_record(note: dict[str, Any]) -> LearningRecord:
+    """The record of a model file; TypeError if it has another shape."""
+    record: LearningRecord = typed(LearningRecord, note, "record")
+    return record

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpane.data.columns import columns_of, is_missing
-from counterpane.data.encoder import column_numbers
+from counterpane.data.encoding import column_numbers
 from counterpane.data.ranges import Range
 from counterpane.data.schema import Schema, Variable, code_dtype
 from counterpane.errors import DataError, EvidenceError

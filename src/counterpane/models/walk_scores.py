@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from counterpane.data.schema import Schema
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.models.link_scores import LinkScores
+from counterpane.models.record import LearningRecord
 from counterpane.typing import Array, Codes, Floats
 
 if TYPE_CHECKING:
@@ -41,11 +42,13 @@ class WalkScores(LinkScores):
         constants: Floats,
         damping: float,
         *,
-        provenance: dict[str, Any] | None = None,
+        record: LearningRecord | None = None,
     ) -> None:
-        super().__init__(schema, pairs, np.zeros(len(schema)), constants, provenance=provenance)
+        super().__init__(schema, pairs, np.zeros(len(schema)), constants, record=record)
         if not 0 <= damping < 1:
-            raise ParameterError(f"damping={damping!r}; a number from 0 up to 1 is needed.")
+            raise ParameterError(
+                Setting("damping", damping), "; a number from 0 up to 1 is needed."
+            )
         self.damping = float(damping)
 
     def link_scores(self, codes: Codes) -> Floats:
@@ -86,9 +89,9 @@ class WalkScores(LinkScores):
 
     @classmethod
     def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], provenance: dict[str, Any] | None
+        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
     ) -> Self:
         """The scores that `to_arrays` described."""
-        plain = LinkScores.from_arrays(schema, arrays, provenance)
+        plain = LinkScores.from_arrays(schema, arrays, record)
         damping = float(arrays["damping"][0])
-        return cls(schema, plain.pairs, plain.constants, damping, provenance=provenance)
+        return cls(schema, plain.pairs, plain.constants, damping, record=record)

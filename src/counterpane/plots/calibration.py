@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from counterpane.errors import ParameterError
+from counterpane.evaluate.measures import calibration_bins
 from counterpane.plots.axes import axes_or_new, ink
-from counterpane.typing import Array, Floats, Ints
+from counterpane.typing import Array, Floats
 
 Z = 1.959964  # 95 % of a normal distribution
 FOOT = 0.18  # of the axes, for the histogram
@@ -58,15 +59,18 @@ def calibration(
     [[0.25, 0.25]]
     """
     predicted, happened = _flat(true, probabilities, classes)
-    place: Ints = np.minimum((predicted * bins).astype(np.int64), bins - 1)
-    n = np.bincount(place, minlength=bins)
-    used = n > 0
-    mean = np.bincount(place, predicted, bins)[used] / n[used]
-    share = np.bincount(place, happened, bins)[used] / n[used]
-    low, high = wilson(share, n[used])
+    groups = calibration_bins(predicted, happened, bins=bins, widths="equal")
+    n, mean, share = (
+        np.array([getattr(group, name) for group in groups])
+        for name in ("rows", "predicted", "observed")
+    )
+    low, high = wilson(share, n)
+    place = np.minimum((mean * bins).astype(np.int64), bins - 1)
+    sizes = np.zeros(bins)
+    sizes[place] = n
     ax = axes_or_new(ax, (5.0, 5.0))
     edges = np.linspace(0, 1, bins + 1)
-    ax.bar(edges[:-1], FOOT * n / n.max(), 1 / bins, align="edge", color=ink(), alpha=0.15)
+    ax.bar(edges[:-1], FOOT * sizes / n.max(), 1 / bins, align="edge", color=ink(), alpha=0.15)
     ax.plot([0, 1], [0, 1], color=ink(), alpha=0.4, linestyle="--", linewidth=1)
     spread = [np.maximum(share - low, 0), np.maximum(high - share, 0)]
     bars = ax.errorbar(mean, share, yerr=spread, marker="o", capsize=2)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, Setting
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.effect_tables import EffectTable, effect_table
 from counterpane.plots.axes import axes_or_new, axis_label, ink
@@ -150,7 +150,7 @@ def _classes(model: AdditiveClassifier, state: Any, values: Floats) -> list[int]
         place = model.target.find(state)
         if place is None:
             known = ", ".join(map(str, model.target.states))
-            raise ParameterError(f"state={state!r} is no class; the classes are {known}.")
+            raise ParameterError(Setting("state", state), f" is no class; the classes are {known}.")
         return [int(place)]
     if model.n_classes <= 2:
         return [model.n_classes - 1]

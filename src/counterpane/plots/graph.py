@@ -23,7 +23,8 @@ from counterpane.graphs.mixed import ARROW as HEAD
 from counterpane.graphs.mixed import TAIL, MixedGraph
 from counterpane.independence.edge_strength import UNIT
 from counterpane.lazy import lazy
-from counterpane.models.links import LEAST_SAMPLES, arrow_names, edge_text
+from counterpane.models.edges import LEAST_SAMPLES, edge_text
+from counterpane.models.links import arrow_names
 from counterpane.models.pictures import mixed_graph_of
 from counterpane.plots.axes import (
     axes_or_new,
@@ -89,7 +90,7 @@ def graph(
     >>> from matplotlib.figure import Figure
     >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
     >>> sorted(text.get_text() for text in graph(model, ax=Figure().subplots()).texts)
-    ['0.0476', '0.1342', '0.1421', 'age', 'edges: bits per row', 'sex', 'status', 'survived']
+    ['0.048', '0.13', '0.14', 'age', 'edges: bits per row', 'sex', 'status', 'survived']
     """
     network = networkx_of(model)
     if len(network) > MAX_NODES:
@@ -140,9 +141,10 @@ def edge_numbers(model: Any, network: Any) -> tuple[dict[Edge, float], dict[Edge
     owner = getattr(model, "model_", model)
     if hasattr(owner, "edge_strengths"):
         edges = owner.edge_strengths()
-        most = max((e.bits for e in edges), default=0.0) or 1.0
-        widths = {(e.parent, e.child): math.sqrt(e.bits / most) for e in edges}
-        return widths, {(e.parent, e.child): f"{e.bits:.4f}" for e in edges}, UNIT
+        bits = {edge.ends: edge.strength or 0.0 for edge in edges}
+        most = max(bits.values(), default=0.0) or 1.0
+        widths = {ends: math.sqrt(each / most) for ends, each in bits.items()}
+        return widths, {ends: f"{each:.2g}" for ends, each in bits.items()}, UNIT
     samples = network.graph.get("samples")
     if samples is not None and samples < LEAST_SAMPLES:
         return {}, {}, ""
@@ -245,7 +247,7 @@ def _draw_named_box(
 ) -> None:
     from matplotlib.patches import FancyBboxPatch
 
-    width, height = layout.widths[name], layout.height
+    width, height = layout.sizes[name]
     corner = (point[0] - width / 2, point[1] - height / 2)
     box = f"round,pad=0,rounding_size={height / 4}"
     for fill, alpha in ((paper(), 1.0), (ink(), 0.3 if marked else 0.07)):  # hide edges, then tint

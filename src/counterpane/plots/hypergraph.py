@@ -211,7 +211,8 @@ def _layout(records: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> A
         else:
             edges += combinations(members, 2)
     unique = {tuple(sorted(edge)) for edge in edges}
-    return lay_out_graph(widths, sorted(unique), directed=False, widths=widths, height=36.0)
+    sizes = {name: (width, 36.0) for name, width in widths.items()}
+    return lay_out_graph(sizes, sorted(unique), directed=False, sizes=sizes, height=36.0)
 
 
 def _hub(members: Sequence[str]) -> str:

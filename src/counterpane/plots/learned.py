@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from counterpane.drawing.layout import Edge
-from counterpane.errors import NotFittedError, ParameterError, shown_type
-from counterpane.models.links import LEAST_SAMPLES, arrow_names
+from counterpane.errors import NotFittedError, ParameterError, Setting, shown_type
+from counterpane.models.edges import LEAST_SAMPLES
+from counterpane.models.links import arrow_names
 from counterpane.plots.axes import axes_or_new
 from counterpane.plots.bars import interactions
 from counterpane.plots.graph import graph
@@ -51,7 +52,11 @@ def learned(learner: Any, kind: str = "graph", **options: Any) -> Any:
     'score'
     """
     if kind not in KINDS:
-        raise ParameterError(f"kind={kind!r}; {', '.join(map(repr, KINDS))} are known.")
+        raise ParameterError(
+            Setting("kind", kind),
+            f"; {', '.join(map(repr, KINDS))} are known.",
+            allowed=tuple(KINDS),
+        )
     if not any(name.endswith("_") for name in vars(learner)) and hasattr(learner, "fit"):
         raise NotFittedError(f"{type(learner).__name__} has nothing to show yet; call fit first.")
     if kind == "graph":
@@ -131,7 +136,8 @@ def _records(learner: Any) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] | None
     records = learner if isinstance(learner, list) else getattr(learner, "trace_", None)
     if records is None:
-        records = (getattr(learner, "provenance", None) or {}).get("trace")
+        record = getattr(learner, "record", None)
+        records = None if record is None else list(record.learner.trace)
     if not records:
         raise ParameterError(f"{shown_type(learner)} without a trace has no steps to show.")
     return records

@@ -12,18 +12,19 @@ import numpy as np
 
 from counterpane.data.schema import state_text
 from counterpane.errors import CounterpaneError, ParameterError, Setting
-from counterpane.learn.bootstrap import entries_of, is_sparse
+from counterpane.learners.bootstrap import entries_of, is_sparse
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
-from counterpane.models.links import LEAST_SAMPLES, EdgeShares, Link, ModelLinks, edge_shares
+from counterpane.models.edges import LEAST_SAMPLES, Edges, edges_by_share, stored_shares
+from counterpane.models.links import ModelLinks
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.report.engines import engine_of
 from counterpane.report.measures import class_predictions, measures_of
 from counterpane.report.overview import how_learned, overview_of
 from counterpane.report.panels import MOST_STATES, panels_of, six_digits, three_digits
-from counterpane.report.picture import box_size, picture_of
+from counterpane.report.picture import box_size, link_record, pictures_of
 from counterpane.report.rows import ReportRows, measured_links, pair_information, shares_of
 from counterpane.typing import Floats
 
@@ -52,25 +53,23 @@ def content_of(
     title: str,
     target: str | None,
     confidence: EdgeConfidence | None,
-    held_out: float,
+    folds: int,
     seed: int,
     progress: bool = False,
 ) -> dict[str, Any]:
     """Everything on the page of a report; see `write_report`."""
     base, links, how = _explored(model, rows, title, target, confidence)
     place = base["target"]
-    measures = None
-    if rows is not None:
-        measures = measures_of(model, rows, target, held_out, seed, progress=progress)
+    measures = measures_of(model, rows, target, folds, seed, progress=progress)
     return base | {
         "overview": overview_of(model, base["kind"], links, target, measures),
         "meaning": links.meaning,
         "marginals": how,
         "listed": _listed(links, rows, place),
         "panels": _bounded_panels(model, links, place),
-        "measures": measures,
+        "measures": measures.content,
         "learned": how_learned(model),
-        "trace": (model.provenance or {}).get("trace") or [],
+        "trace": list(model.record.learner.trace),
     }
 
 
@@ -97,7 +96,7 @@ def _explored(
     schema = model.schema
     place = None if target is None else schema.index(target)
     marginals, how = _marginals(model, rows, target)
-    known = {tuple(edge) for edge in (model.provenance or {}).get("known_directions") or ()}
+    known = set(model.record.constraints.known_directions)
     links = measured_links(model, target, rows, marginals)
     links = _confident(links, schema.names, confidence, known)
     columns = [_column(v, marginals[i], rows, i) for i, v in enumerate(schema)]
@@ -112,10 +111,10 @@ def _explored(
         "samples": links.samples,
         "rows": None if rows is None else rows.n_given,
         "columns": columns,
-        "links": [_flat(k) for k in links.links[:MOST_LINKS]],
+        "links": [link_record(k, links.shape) for k in links.links[:MOST_LINKS]],
         "nLinks": len(links.links),
         "boxes": boxes,
-        "picture": picture_of(schema.names, boxes, links, place),
+        **pictures_of(schema.names, boxes, links, place),
         "engine": engine_of(model),
     }
     return content, links, how
@@ -185,9 +184,11 @@ def _confident(
         if len(k.scope) == 2:
             a, b = names[k.scope[0]], names[k.scope[1]]
             arrow = k.directed and ((a, b) in known or shares.supports(a, b))
-            k = k._replace(directed=arrow, share=shares.of(a, b, directed=arrow))
+            k = k._replace(directed=arrow, share=shares.share_as_drawn(a, b, directed=arrow))
         confident.append(k)
-    return replace(links, links=tuple(confident), shares=confidence.words, samples=shares.samples)
+    return replace(
+        links, links=tuple(confident), shares=confidence.words, samples=confidence.samples
+    )
 
 
 def _column(
@@ -208,25 +209,18 @@ def _column(
     return record
 
 
-def _flat(link: Link) -> list[Any]:
-    """[columns…, directed or not, strength, share]."""
-    share = None if link.share is None else round(link.share, 3)
-    return [*link.scope, int(link.directed), six_digits(link.strength), share]
-
-
 def _listed(links: ModelLinks, rows: ReportRows | None, target: int | None) -> list[Any]:
-    """The strongest links: columns, directed, strength, share, bits in the data, explained.
+    """The strongest links; an interaction of a classifier has `bits` and `explained` as well.
 
-    The bits are the mutual information of a classifier's interaction with the class.
+    The bits are the mutual information of its columns and the class in the data.
     """
     records = []
     for k in links.links[:MOST_LISTED]:
-        bits = None
+        record = link_record(k, links.shape)
         if rows is not None and links.shape == "faces" and target is not None:
-            bits = six_digits(pair_information(rows.table, k.scope, [target]))
-        share = None if k.share is None else round(k.share, 3)
-        explained = None if k.explained is None else round(k.explained, 4)
-        record = [list(k.scope), int(k.directed), six_digits(k.strength), share, bits, explained]
+            record["bits"] = six_digits(pair_information(rows.table, k.scope, [target]))
+        if k.explained is not None:
+            record["explained"] = round(k.explained, 4)
         records.append(record)
     return records
 
@@ -266,15 +260,22 @@ def target_of(model: Any, target: str | None) -> str | None:
                 f"; the model tells the class {model.target.name!r} alone.",
             )
         return model.target.name
-    name = target or model.origin.target
+    name = target or model.record.data.target
     return name if name in model.schema.names else None
 
 
-class EdgeConfidence(NamedTuple):
-    """The shares of edges, and what a share is."""
+def title_of(model: Any, target: str | None) -> str:
+    """The title of a page without another: what the model predicts, or what it is."""
+    name = target_of(model, target)
+    return model_words(model) if name is None else f"Predicting {name}"
 
-    shares: EdgeShares
+
+class EdgeConfidence(NamedTuple):
+    """The shares of edges, what a share is, and the number of samples."""
+
+    shares: Edges
     words: str
+    samples: int | None
 
 
 def confidence_of(model: Any, shares: Any) -> EdgeConfidence | None:
@@ -283,8 +284,9 @@ def confidence_of(model: Any, shares: Any) -> EdgeConfidence | None:
     None if they are not known, or of too few samples.
     """
     if shares is None:
-        stored = edge_shares(model)
-        return None if stored is None else EdgeConfidence(stored, _of_samples(stored))
+        stored = stored_shares(model.record.edge_shares)
+        samples = None if stored is None else stored[0].samples
+        return None if stored is None else EdgeConfidence(stored, _of_samples(samples), samples)
     names, samples, arrows = model.schema.names, None, shares
     if hasattr(shares, "edge_probabilities"):
         names, samples, arrows = shares.names, shares.n, shares.arrows
@@ -300,18 +302,16 @@ def confidence_of(model: Any, shares: Any) -> EdgeConfidence | None:
             f"confidence of shape {matrix.shape} for {len(model.schema)} columns; pass the result "
             "of bootstrap, or a square matrix (from, to) in the order of the model's columns."
         )
-    joined: dict[frozenset[str], float] = {}
+    joined: dict[tuple[int, int], float] = {}
     symmetric = isinstance(model, MarkovNetwork)  # each pair counts once
     for (a, b), share in entries_of(matrix).items():
-        ends = frozenset((names[a], names[b]))
+        ends = (min(a, b), max(a, b))
         before = joined.get(ends, 0.0)
         joined[ends] = max(before, share) if symmetric else before + share
-    directed = {(names[a], names[b]): share for (a, b), share in entries_of(arrows).items()}
-    found = EdgeShares(joined, directed, samples)
-    words = "probability of the edge as it is drawn" if samples is None else _of_samples(found)
-    return EdgeConfidence(found, words)
+    found = edges_by_share(names, joined, entries_of(arrows), samples)
+    words = "probability of the edge as it is drawn" if samples is None else _of_samples(samples)
+    return EdgeConfidence(found, words, samples)
 
 
-def _of_samples(shares: EdgeShares) -> str:
-    drawn = "that join the columns" if shares.arrows is None else "with the edge as it is drawn"
-    return f"share of {shares.samples:,} bootstrap samples {drawn}"
+def _of_samples(samples: int | None) -> str:
+    return f"share of {samples:,} bootstrap samples with the edge as it is drawn"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from counterpane.errors import CounterpaneError, TableSizeError
 from counterpane.features import Potential
-from counterpane.inference import plan_query
+from counterpane.inference import JunctionMarginals
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
@@ -32,8 +31,6 @@ MAX_CLASS_NUMBERS = 2**20  # of the tables and trees of a classifier
 MOST_PLANNED = 2_000  # columns of a network whose clique tree is looked for
 DRAWN = 20_000  # rows that stand for marginals beyond the reach of exact answers
 DRAWN_CELLS = 2**27  # of these rows: fewer are drawn of many columns
-
-Clique = tuple[int, ...]
 
 
 def engine_of(model: Any) -> Spec:
@@ -84,90 +81,30 @@ def _tree(model: Any, most: int) -> Spec:
         raise TableSizeError(f"{len(schema):,} columns are more than {MOST_PLANNED:,}.")
     factors: Sequence[Potential] = model.to_potentials()
     scopes = [p.scope for p in factors]
-    plan = plan_query(scopes, schema.cards, (), max_cells=most, names=schema.names)
-    cliques, parents = clique_tree(scopes, plan.order)
-    sizes = [math.prod(schema.cards[list(clique)].tolist()) for clique in cliques]
-    if sum(sizes) > most:
-        raise TableSizeError(f"{sum(sizes):,} cells are more than {most:,}.")
-    owners = _owners(scopes, cliques, sizes)
+    tree = JunctionMarginals(factors, schema.cards).tree
+    cells = most + 1 if tree is None else tree.cells(schema.cards)
+    if tree is None or cells > most:
+        raise TableSizeError(f"{cells:,} cells or more are needed, and {most:,} are allowed.")
+    fixed = np.flatnonzero(schema.cards == 1).tolist()  # they are in no clique of the tree
+    cliques = [(*fixed, *tree.cliques[0]), *tree.cliques[1:]]
     values: Iterable[Floats] = model.tables if directed else (p.log_values for p in factors)
     spec = {
         "kind": "tree",
         "cards": packed(schema.cards),
         "scopes": packed(flatten(scopes)),
         "scopeFrom": packed(offsets_of(map(len, scopes))),
-        "owners": packed(np.array(owners)),
+        "owners": packed(np.array(tree.owners[: len(scopes)])),
         "values": packed(flatten((v.reshape(-1) for v in values), np.float64)),
         "cliques": packed(flatten(cliques)),
         "cliqueFrom": packed(offsets_of(map(len, cliques))),
-        "parents": packed(np.array(parents)),
+        "parents": packed(np.array(tree.parents)),
         "normalized": int(directed),
         "logs": int(not directed),
-        "cells": sum(sizes),
+        "cells": cells,
     }
     if directed:
         spec["children"] = packed(np.array([scope[-1] for scope in scopes]))
     return spec
-
-
-def clique_tree(
-    scopes: Sequence[Sequence[int]], order: Sequence[int]
-) -> tuple[list[Clique], list[int]]:
-    """(cliques, the parent of each, −1 for the first) of an order of elimination, parents first.
-
-    The axes of a clique are its new variables, then those of its parent, in the parent's order.
-
-    >>> clique_tree([(0, 1), (1, 2)], [0, 1, 2])
-    ([(1, 2), (0, 1)], [-1, 0])
-    """
-    neighbors: dict[int, set[int]] = {v: set() for v in order}
-    for scope in scopes:
-        for v in scope:
-            neighbors[v].update(u for u in scope if u != v)
-    rank = {v: k for k, v in enumerate(order)}
-    around: dict[int, set[int]] = {}
-    for v in order:
-        around[v] = neighbors.pop(v)
-        for u in around[v]:
-            neighbors[u] |= around[v]
-            neighbors[u] -= {u, v}
-    home: dict[int, int] = {}  # the clique in which a variable was eliminated
-    members: list[set[int]] = []
-    parents: list[int] = []
-    for v in reversed(order):  # the last eliminated is the root
-        above = home[min(around[v], key=rank.__getitem__)] if around[v] else 0
-        if members and around[v] == members[above]:
-            members[above].add(v)  # its clique holds all of the one above
-            home[v] = above
-            continue
-        home[v] = len(members)
-        parents.append(above if members else -1)
-        members.append({v, *around[v]})
-    return _with_axes(members, parents), parents
-
-
-def _with_axes(members: Sequence[set[int]], parents: Sequence[int]) -> list[Clique]:
-    cliques: list[Clique] = []
-    for own, parent in zip(members, parents, strict=True):
-        shared = [v for v in cliques[parent] if v in own] if parent >= 0 else []
-        cliques.append((*sorted(own - set(shared)), *shared))
-    return cliques
-
-
-def _owners(
-    scopes: Sequence[Sequence[int]], cliques: Sequence[Clique], sizes: Sequence[int]
-) -> list[int]:
-    """The smallest clique that holds each factor."""
-    holding: dict[int, set[int]] = {}
-    for k, clique in enumerate(cliques):
-        for v in clique:
-            holding.setdefault(v, set()).add(k)
-    return [
-        min(set.intersection(*(holding[v] for v in scope)), key=lambda k: (sizes[k], k))
-        if len(scope)
-        else 0
-        for scope in scopes
-    ]
 
 
 def _still(model: Any) -> Spec:

@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from counterpane.boundary import public
+from counterpane.checks import NONE, PATH, STRING, accepts
 from counterpane.disk import write_atomically
 from counterpane.models.mixture import Mixture
-from counterpane.report.content import confidence_of, explorer_content, model_words, target_of
+from counterpane.report.content import confidence_of, explorer_content, target_of, title_of
 from counterpane.report.page import model_of, page_of
 from counterpane.report.rows import report_rows
 
@@ -31,7 +31,7 @@ class ExplorerFrame:
         )
 
 
-@public
+@accepts(path=PATH | NONE, title=STRING | NONE, target=STRING | NONE)
 def explore_model(
     model: Any,
     path: str | os.PathLike[str] | None = None,
@@ -54,7 +54,7 @@ def explore_model(
     data : table, optional
         Rows with the model's columns, from which the strengths of the edges are measured.
     title : str, optional
-        By default the kind of the model.
+        By default what the model predicts, or its kind.
     target : str, optional
         The class; by default the one that the model was learned for.
 
@@ -77,8 +77,8 @@ def explore_model(
     shares = None if isinstance(model, Mixture) else getattr(learner, "edge_probabilities_", None)
     content = explorer_content(
         model,
-        None if data is None else report_rows(data, model.schema, model.provenance),
-        title=title or model_words(model),
+        None if data is None else report_rows(data, model.schema, model.record.data.target),
+        title=title or title_of(model, target),
         target=target_of(model, target),
         confidence=confidence_of(model, shares),
     )

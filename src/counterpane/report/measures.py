@@ -1,33 +1,31 @@
-"""Measures of fit: of a model learned again without held-out rows, and of the model itself."""
+"""Measures of fit: of the model's record, or of the learner of the model on held-out rows."""
 
 from __future__ import annotations
 
-import ast
 import math
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-import counterpane
 from counterpane.counts.memory import MemoryCounts
 from counterpane.data.table import Table
 from counterpane.errors import CounterpaneError
-from counterpane.learn.base import Learner
-from counterpane.learn.classifiers.class_measures import ClassMeasures
-from counterpane.learn.driver import StoppedEarly
-from counterpane.learn.parameters import fit_parameters
-from counterpane.models.base import Provenance
+from counterpane.evaluate.measures import ClassMeasures, joined_measures
+from counterpane.evaluate.splits import (
+    held_out_masks,
+    held_out_measures,
+    learned_from,
+    rebuilt_learner,
+)
+from counterpane.learners.driver import StoppedEarly
+from counterpane.learners.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.certainty import InexactAnswer
+from counterpane.models.record import AGAIN, CalibrationBin, ClassFigures, LearningRecord
 from counterpane.report.rows import ReportRows
-from counterpane.seeds import random_generator
-from counterpane.typing import Floats, Ints
+from counterpane.typing import Bools, Floats, Ints
 
-BINS = 10
-MOST_SECONDS = 60.0  # a learner that took longer is not run again
-MOST_CLASSES = 30  # of a confusion table
 LOG_FLOOR = 1e-300
 
 MEANINGS = {
@@ -38,48 +36,115 @@ MEANINGS = {
     "accuracy": "share of rows whose most probable class is the true one",
     "Brier score": "squared error of the class probabilities, summed over classes; lower is better",
 }
+DENSITIES = list(MEANINGS)[:2]
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOutSplit:
-    """A model learned again without some rows, those rows, and words on what was done."""
+class Fit(NamedTuple):
+    """Measures of a model on some rows; `density` by name, `words` say which rows."""
 
-    model: Any
-    rows: ReportRows
-    words: str
+    density: dict[str, float]
+    figures: ClassFigures | None
+    words: str = ""
+
+
+class PageMeasures(NamedTuple):
+    """What a page shows of the fit, and the figures of the class on held-out rows, if any."""
+
+    content: dict[str, Any] | None
+    held_out: ClassFigures | None
+
+
+def stored_figures(model: Any, target: str | None) -> ClassFigures | None:
+    """The measures that were made when the model was learned, if they are of this class."""
+    record: LearningRecord = model.record
+    return record.measures if target is not None and record.data.target == target else None
 
 
 def measures_of(
-    model: Any, rows: ReportRows, target: str | None, held_out: float, seed: int, *, progress: bool
+    model: Any,
+    rows: ReportRows | None,
+    target: str | None,
+    folds: int,
+    seed: int,
+    *,
+    progress: bool = False,
+) -> PageMeasures:
+    """The measures of the model's record; without them, of folds of the rows, learned again.
+
+    The model itself is measured on the rows unless it was learned from them.
+    """
+    stored = stored_figures(model, target)
+    held = None if stored is None else Fit({}, stored, _when_learned(stored))
+    if rows is None:
+        return PageMeasures(None if held is None else _content(held, None, {}, target), stored)
+    if held is None:
+        held = _held_out(model, rows, target, folds, seed, progress=progress)
+    given = Fit(_densities(model, rows), None)
+    known = held is not None and held.figures is not None
+    if target is not None and not (known and learned_from(model, rows.table, rows.n_given)):
+        measures = _class_measures(model, rows, target)
+        figures = None if measures is None else measures.figures("the rows given")
+        given = given._replace(figures=figures)
+    content = _content(held, given, _independent(model, rows), target)
+    content["note"] = _note(rows, held, model, asked=folds > 0)
+    return PageMeasures(content, None if held is None else held.figures)
+
+
+def _content(
+    held: Fit | None, given: Fit | None, independent: dict[str, float], target: str | None
 ) -> dict[str, Any]:
-    """Measures on held-out rows and of the model itself; calibration and confusion of a class."""
-    split = _split(model, rows, target, held_out, seed, progress=progress)
-    tested = HeldOutSplit(model, rows, "") if split is None else split
-    fresh = _values(tested.model, tested.rows, target)
-    itself = fresh if split is None else _values(model, rows, target)
-    base = _baselines(model, rows, split.rows if split else rows, target)
-    lines = [
-        [name, MEANINGS[name], fresh.get(name) if split else None, itself.get(name), base.get(name)]
+    """The lines of the table of measures, the calibration and the confusion, as plain values."""
+    fresh = {} if held is None else _values(held)
+    itself = {} if given is None else _values(given)
+    figures = (held and held.figures) or (given and given.figures)
+    base = {} if target is not None else independent
+    content: dict[str, Any] = {
+        "held": "" if held is None else held.words,
+        "note": "",
+        "base": "independent columns" if target is None else "shares of the classes",
+    }
+    if figures is not None:
+        prior = figures.prior
+        own = (prior.log_loss, prior.auc, prior.accuracy, prior.brier)
+        base = dict(zip(list(MEANINGS)[2:], own, strict=True))
+        if figures.confusion:
+            content["calibration"] = [list(map(_bin, curve)) for curve in figures.curves]
+            content["confusion"] = [list(row) for row in figures.confusion]
+    content["lines"] = [
+        [name, MEANINGS[name], fresh.get(name), itself.get(name), base.get(name)]
         for name in MEANINGS
         if name in fresh or name in itself
     ]
-    result: dict[str, Any] = {
-        "lines": lines,
-        "held": "" if split is None else split.words,
-        "note": _note(rows, split, model, asked=held_out > 0),
-        "base": "independent columns" if target is None else "shares of the classes",
-    }
-    if target is not None:
-        result |= _class_pictures(tested, target)
-    return result
+    return content
 
 
-def _note(rows: ReportRows, split: HeldOutSplit | None, model: Any, *, asked: bool) -> str:
+def _bin(each: CalibrationBin) -> list[float]:
+    rows = int(each.rows) if float(each.rows).is_integer() else round(each.rows, 2)
+    return [rows, round(each.predicted, 4), round(each.observed, 4)]
+
+
+def _values(fit: Fit) -> dict[str, float]:
+    """Each measure that a model has, by its name on the page."""
+    found: dict[str, Any] = dict(fit.density)
+    if fit.figures is not None:
+        figures = fit.figures
+        own = (figures.log_loss, figures.auc, figures.accuracy, figures.brier)
+        named = zip(list(MEANINGS)[2:], own, strict=True)
+        found |= {name: each.value for name, each in named if each is not None}
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def _when_learned(figures: ClassFigures) -> str:
+    times = f"in {figures.folds} folds" if figures.folds > 1 else "in one part"
+    return (
+        f"Measured when the model was learned, on {figures.rows:,} held-out rows {times} "
+        f"({figures.how})."
+    )
+
+
+def _note(rows: ReportRows, held: Fit | None, model: Any, *, asked: bool) -> str:
     words = []
-    folds = ((model.provenance or {}).get("held_out") or {}).get("folds", 0)
-    if split is not None and folds > 1:
-        words.append(f"The figures at the top are of {folds} folds of all rows, and more precise.")
-    if split is None:
+    if held is None:
         why = ": the model cannot be learned again from what its file tells, or not within a minute"
         words.append(
             f"Nothing was held out{why if asked else ', as asked'}; the model was measured on the "
@@ -103,46 +168,82 @@ def _note(rows: ReportRows, split: HeldOutSplit | None, model: Any, *, asked: bo
     return " ".join(words)
 
 
-def _split(
-    model: Any, rows: ReportRows, target: str | None, held_out: float, seed: int, *, progress: bool
-) -> HeldOutSplit | None:
-    """The model learned again on a part of the rows, or None if that cannot be done."""
+def _held_out(
+    model: Any, rows: ReportRows, target: str | None, folds: int, seed: int, *, progress: bool
+) -> Fit | None:
+    """The measures of the learner of a model on folds of the rows; None if it cannot be rerun."""
     n = rows.table.n_rows
-    size = round(n * held_out)
-    if not 0 < size < n:
+    if not 2 <= folds <= n:
         return None
-    order = random_generator(seed).permutation(n)
-    test, train = rows.take(np.sort(order[:size])), rows.take(np.sort(order[size:]))
-    learner = rebuilt_learner(model.origin, n - size)
-    name = repr(learner)
+    learner = rebuilt_learner(model.record, n)
+    about = f"{n:,} rows in {folds} folds, drawn by seed {seed}, were held out in turn."
+    name = repr(learner)  # without the bar, which is no part of what is measured
     if learner is not None:
         learner.set_params(progress=progress)
+    fit: Fit | None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", StoppedEarly)
-            again, words = _learn_again(model, learner, name, train, target)
+            if target is not None and hasattr(learner, "predict_proba"):
+                fit = _classifier_folds(learner, name, rows, target, folds, seed)
+            else:
+                masks = held_out_masks(n, folds, None, seed)
+                fit = _model_folds(model, learner, name, rows, target, masks)
     except StoppedEarly:  # by Ctrl-C: measures of an unfinished model would mislead
         raise KeyboardInterrupt from None
     except CounterpaneError:
         return None
-    words = f"{size:,} of {n:,} rows, drawn by seed {seed}, were held out. {words}"
-    return None if again is None else HeldOutSplit(again, test, words)
+    return None if fit is None else fit._replace(words=f"{about} {fit.words}")
 
 
-def _learn_again(
-    model: Any, learner: Any, name: str, train: ReportRows, target: str | None
-) -> tuple[Any, str]:
+def _classifier_folds(
+    learner: Any, name: str, rows: ReportRows, target: str, folds: int, seed: int
+) -> Fit:
+    """A classifier learned again without each fold, as `compare` does it."""
+    given = rows.table if rows.raw is None or rows.table.weights is not None else rows.raw
+    measures = held_out_measures(learner, given, target, folds=folds, random_state=seed)
+    cuts = "" if rows.raw is None else ", cuts of numbers included,"
+    words = f"{name} learned the rest from scratch{cuts} and was measured on them."
+    return Fit({}, measures.figures(AGAIN), words)
+
+
+def _model_folds(
+    model: Any,
+    learner: Any,
+    name: str,
+    rows: ReportRows,
+    target: str | None,
+    masks: list[Bools],
+) -> Fit | None:
+    """A model of all columns learned again without each fold; None if it cannot be."""
+    densities: list[tuple[dict[str, float], float]] = []
+    classes, words = [], ""
+    for tested in masks:
+        train, test = (rows.take(np.flatnonzero(mask)) for mask in (~tested, tested))
+        again, words = _learn_again(model, learner, name, train)
+        if again is None:
+            return None
+        full = _measured(model, test)
+        if full.n_rows:
+            size = full.n_rows if full.weights is None else float(full.weights.sum())
+            densities.append((_densities(again, test), size))
+        if target is not None:
+            measures = _class_measures(again, test, target)
+            classes += [] if measures is None else [measures]
+    sizes = [size for _, size in densities]
+    means = {
+        name: float(np.average([found[name] for found, _ in densities], weights=sizes))
+        for name in DENSITIES
+        if densities and all(name in found for found, _ in densities)
+    }
+    figures = joined_measures(classes).figures(AGAIN) if classes else None
+    return Fit(means, figures, words)
+
+
+def _learn_again(model: Any, learner: Any, name: str, train: ReportRows) -> tuple[Any, str]:
     """(the model learned from some rows, what was learned); None if it cannot be learned."""
-    if learner is not None and target is not None and hasattr(learner, "predict_proba"):
-        codes = train.table.codes[train.table.schema.index(target)]
-        train = train.take(np.flatnonzero(codes < model.schema[target].card))
-        learner.fit(_as_given(train), target)
-        same = learner.model_.schema[target].states == model.schema[target].states
-        cuts = "" if train.raw is None else ", cuts of numbers included,"
-        words = f"{name} learned the rest from scratch{cuts} and was measured on them."
-        return (learner.model_ if same else None), words
-    if learner is not None and not model.class_only:
+    if learner is not None and not model.class_only and not hasattr(learner, "predict_proba"):
         learner.fit(_rows_for(learner, model, train))
         again = learner.model_
         if again is not None and again.schema == model.schema:
@@ -157,9 +258,10 @@ def _learn_again(
     return None, ""
 
 
-def _rows_for(learner: Learner, model: Any, rows: ReportRows) -> Table:
-    """The rows from which a model is learned again: those with gaps where it was learned by EM."""
-    if ((model.provenance or {}).get("missing") or {}).get("policy") == "em":
+def _rows_for(learner: Any, model: Any, rows: ReportRows) -> Table:
+    """The rows from which a model is learned again: those with gaps if it was learned by EM."""
+    missing = model.record.preparation.missing
+    if missing is not None and missing.policy == "em":
         learner.set_params(missing="em")
         return rows.table
     return rows.table.take(rows.complete)
@@ -171,76 +273,30 @@ def _measured(model: Any, rows: ReportRows) -> Table:
     return rows.table if isinstance(model, BayesianNetwork) else rows.table.take(rows.complete)
 
 
-def _as_given(rows: ReportRows) -> Any:
-    """The columns as a classifier learns from them; a table where rows have weights."""
-    return rows.table if rows.raw is None or rows.table.weights is not None else rows.raw
-
-
-def rebuilt_learner(origin: Provenance, n_rows: int = 0) -> Learner | None:
-    """The learner of a model, from its stored configuration; from its text in older files.
-
-    None for a learner that took more than a minute, or would on `n_rows`.
-
-    >>> rebuilt_learner(Provenance.of({"learner": "NaiveBayes(max_states=5)", "seconds": 0.1}))
-    NaiveBayes(max_states=5)
-    >>> rebuilt_learner(Provenance.of({"learner": "StructureSearch(start=<graph>)"})) is None
-    True
-    """
-    times = max(1.0, n_rows / (origin.rows or math.inf))
-    if float(origin.record.get("seconds") or 0.0) * times > MOST_SECONDS:
-        return None
-    try:
-        config = origin.config
-        learner = _learner_of_text(origin.text) if config is None else Learner.from_config(config)
-    except (CounterpaneError, SyntaxError, TypeError, ValueError):
-        return None
-    if learner is not None:
-        learner.set_params(progress=False, checkpoint=None, time_limit=None)
-        if "random_state" in learner._parameters() and learner.get_params()["random_state"] is None:
-            learner.set_params(random_state=0)
-    return learner
-
-
-def _learner_of_text(text: str | None) -> Learner | None:
-    """The learner that was printed as `text`, if its parameters are plain values."""
-    call = ast.parse(text or "", mode="eval").body
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
-        return None
-    options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    name = call.func.id
-    learner_class = getattr(counterpane, name) if name in counterpane.__all__ else None
-    if not isinstance(learner_class, type) or not issubclass(learner_class, Learner):
-        return None
-    return learner_class(**options)
-
-
-def _values(model: Any, rows: ReportRows, target: str | None) -> dict[str, float]:
-    """Each measure that the model has, on some rows."""
-    values: dict[str, float] = {}
+def _densities(model: Any, rows: ReportRows) -> dict[str, float]:
+    """The measures of whole rows that the model has."""
     full = _measured(model, rows)
-    if not model.class_only and full.n_rows:
-        for name, measure in (
-            ("log-likelihood", model.score_samples),
-            ("pseudo-log-likelihood", lambda X: model.pseudo_log_likelihood(X, total=True)),
-        ):
-            try:
-                values[name] = _mean(measure(_in_states_of(model, full)), full.weights)
-            except CounterpaneError:  # no joint distribution, or too large a sum
-                continue
-    if target is not None:
-        probabilities, codes, weights = class_predictions(model, rows, target)
-        if codes.size:
-            own = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
-            values["log-loss"] = -_mean(np.log(np.maximum(own, LOG_FLOOR)), weights)
-            each = np.ones(codes.size) if weights is None else np.asarray(weights, dtype=float)
-            area = ClassMeasures(probabilities, codes, each).auc
-            if area is not None:
-                values["AUC"] = area.value
-            best = probabilities.argmax(axis=1) == codes
-            values["accuracy"] = _mean(best.astype(np.float64), weights)
-            errors = (probabilities**2).sum(axis=1) - 2 * own + 1
-            values["Brier score"] = _mean(errors, weights)
-    return {name: value for name, value in values.items() if math.isfinite(value)}
+    values: dict[str, float] = {}
+    if model.class_only or not full.n_rows:
+        return values
+    for name, measure in (
+        ("log-likelihood", model.score_samples),
+        ("pseudo-log-likelihood", lambda X: model.pseudo_log_likelihood(X, total=True)),
+    ):
+        try:
+            values[name] = _mean(measure(_in_states_of(model, full)), full.weights)
+        except CounterpaneError:  # no joint distribution, or too large a sum
+            continue
+    return values
+
+
+def _class_measures(model: Any, rows: ReportRows, target: str) -> ClassMeasures | None:
+    """The measures of a model's predictions; None if no row has a class that it knows."""
+    probabilities, codes, weights = class_predictions(model, rows, target)
+    if not codes.size:
+        return None
+    each = np.ones(codes.size) if weights is None else np.asarray(weights, dtype=float)
+    return ClassMeasures(np.log(np.maximum(probabilities, LOG_FLOOR)), codes, each)
 
 
 def _in_states_of(model: Any, table: Table) -> Table:
@@ -265,64 +321,15 @@ def class_predictions(model: Any, rows: ReportRows, target: str) -> tuple[Floats
     return probabilities, codes[known], None if weights is None else weights[known]
 
 
-def _baselines(
-    model: Any, rows: ReportRows, test: ReportRows, target: str | None
-) -> dict[str, float]:
-    """The same measures of a model that knows the shares of states alone."""
-    if target is None:
-        full = _measured(model, test)
-        logs = np.zeros(full.n_rows)
-        for share, codes in zip(rows.shares, full.codes, strict=True):
-            logs += np.append(np.log(np.maximum(share, 1e-12)), 0.0)[codes]
-        value = _mean(logs, full.weights) if full.n_rows else math.nan
-        return {name: value for name in list(MEANINGS)[:2] if math.isfinite(value)}
-    place = rows.table.schema.index(target)
-    share, codes, weights = rows.shares[place], test.table.codes[place], test.table.weights
-    known = codes < share.size
-    codes, weights = codes[known], None if weights is None else weights[known]
-    if not codes.size:
+def _independent(model: Any, rows: ReportRows) -> dict[str, float]:
+    """The measures of whole rows of a model that knows the shares of the states alone."""
+    full = _measured(model, rows)
+    if not full.n_rows:
         return {}
-    own = share[codes]
-    return {
-        "log-loss": -_mean(np.log(np.maximum(own, 1e-12)), weights),
-        "AUC": 0.5,
-        "accuracy": _mean((codes == share.argmax()).astype(np.float64), weights),
-        "Brier score": _mean((share**2).sum() - 2 * own + 1, weights),
-    }
-
-
-def _class_pictures(split: HeldOutSplit, target: str) -> dict[str, Any]:
-    """Calibration of each class in bins of equal width, with counts; and the confusion table.
-
-    A row of weight 2 counts as two rows.
-    """
-    probabilities, codes, weights = class_predictions(split.model, split.rows, target)
-    variable = split.model.schema[target]
-    if not codes.size or variable.card > MOST_CLASSES:
-        return {}
-    each = np.ones(codes.size) if weights is None else np.asarray(weights, dtype=float)
-    bins = np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
-    curves = []
-    for k in range(variable.card):
-        counts = np.bincount(bins[:, k], each, BINS)
-        predicted = np.bincount(bins[:, k], each * probabilities[:, k], BINS)
-        observed = np.bincount(bins[:, k], each * (codes == k), BINS)
-        curves.append(
-            [
-                [_shown_count(n), round(float(t / n), 4), round(float(s / n), 4)]
-                for n, t, s in zip(counts, predicted, observed, strict=True)
-                if n
-            ]
-        )
-    confusion = np.zeros((variable.card, variable.card))
-    np.add.at(confusion, (codes, probabilities.argmax(axis=1)), each)
-    table = [[_shown_count(n) for n in line] for line in confusion.tolist()]
-    return {"calibration": curves, "confusion": table}
-
-
-def _shown_count(weight: float) -> float:
-    """A weight of rows: a whole number, which it is without weights, or rounded."""
-    return int(weight) if float(weight).is_integer() else round(float(weight), 2)
+    logs = np.zeros(full.n_rows)
+    for share, codes in zip(rows.shares, full.codes, strict=True):
+        logs += np.append(np.log(np.maximum(share, 1e-12)), 0.0)[codes]
+    return dict.fromkeys(DENSITIES, _mean(logs, full.weights))
 
 
 def _mean(values: Floats, weights: Any) -> float:

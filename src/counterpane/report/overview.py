@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import counterpane
 from counterpane.graphs.mixed import MixedEdge
-from counterpane.models.links import Link, ModelLinks, edge_text
+from counterpane.models.edges import edge_text
+from counterpane.models.links import Link, ModelLinks
+from counterpane.models.record import ClassFigures, KeptRows, LearningRecord, Preparation
+from counterpane.report.measures import PageMeasures
 
 SHOWN = 3  # interactions or uncertain edges that are named
 SURE, DOUBTFUL = 0.9, 0.5  # shares of samples
+LONGEST = 400  # letters of a text on the columns
 ERRORS = 2.0  # standard errors by which a difference is more than chance
-# Titles of the entries of a provenance: the first ones in this order, then the others.
-FIRST_TITLES = {
-    "learner": "learner",
-    "target": "class",
-    "rows": "rows learned from",
-    "weight": "weight of the rows",
-    "data": "fingerprint of the data",
-    "random_state": "seed",
-    "seconds": "seconds of learning",
-    "counterpane": "counterpane",
-    "python": "python",
-    "numpy": "numpy",
-}
-TITLES = {
-    "method": "method",
-    "why": "why this method",
-    "edge_samples": "bootstrap samples",
-    "prior_size": "equivalent sample size of the prior",
-    "left_out": "columns left out",
-    "read_as": "columns read as",
-    "gap_words": "words taken as missing",
-    "stopped": "stopped by",
-    "frame": "frame learned from",
-    "constraints": "constraints on edges",
-    "cuts": "cuts of numbers",
-}
 
 
 def overview_of(
-    model: Any, kind: str, links: ModelLinks, target: str | None, measures: Mapping[str, Any] | None
+    model: Any, kind: str, links: ModelLinks, target: str | None, measures: PageMeasures
 ) -> list[str]:
     """Three short paragraphs, as plain text."""
-    names = model.schema.names
-    held_out = (model.provenance or {}).get("held_out") if target is not None else None
-    good, better = _quality(held_out, measures, target)
+    names, held_out = model.schema.names, measures.held_out
+    good, better = _quality(held_out, measures.content, target)
     if target is not None and links.shape == "faces":
         what = _about_classes(model, links, target)
     else:
@@ -56,8 +32,8 @@ def overview_of(
 
 
 def _learned_from(model: Any) -> str:
-    rows = (model.provenance or {}).get("rows")
-    return f" It was learned from {rows:,} rows." if isinstance(rows, int) else ""
+    rows = model.record.data.rows
+    return "" if rows is None else f" It was learned from {rows:,.12g} rows."
 
 
 def _about_classes(model: Any, links: ModelLinks, target: str) -> str:
@@ -65,7 +41,7 @@ def _about_classes(model: Any, links: ModelLinks, target: str) -> str:
     strongest = f" The largest effects are those of {_listed(first)}." if first else ""
     features = len(model.schema) - 1
     columns = "1 column" if features == 1 else f"{features:,} columns"
-    pool = (model.provenance or {}).get("pool", {}).get("note", "")
+    pool = model.record.pool.note
     words = f"This model predicts {target} from {columns}.{_learned_from(model)}{strongest}"
     return f"{words} {pool}".rstrip()
 
@@ -79,12 +55,14 @@ def _about_network(model: Any, kind: str, links: ModelLinks) -> str:
         return what + " No dependency between the columns improved the score."
     first = links.links[0]
     name = _link_text(first, model.schema.names, " → " if first.directed else " — ")
-    strength = f" ({first.strength:.3g} {links.measure})" if links.measure == "bits per row" else ""
+    strength = (
+        f" ({first.strength:#.3g} {links.measure})" if links.measure == "bits per row" else ""
+    )
     return f"{what} The strongest edge is {name}{strength}."
 
 
 def _quality(
-    held_out: Mapping[str, Any] | None, measures: Mapping[str, Any] | None, target: str | None
+    held_out: ClassFigures | None, measures: Mapping[str, Any] | None, target: str | None
 ) -> tuple[str, bool | None]:
     """How well the model predicts rows it has not seen, and whether better than its baseline."""
     if held_out:
@@ -105,23 +83,21 @@ def _quality(
     return words.replace(" -", " \N{MINUS SIGN}"), bool(better)
 
 
-def _folds(facts: Mapping[str, Any]) -> str:
-    return (
-        f"{facts['rows']:,} rows in {facts['folds']} folds" if facts["folds"] > 1 else "one split"
-    )
-
-
-def _held_out_words(facts: Mapping[str, Any]) -> tuple[str, bool]:
-    prior, loss = facts["prior"], facts["log_loss"]
-    words = (
-        f"On held-out rows ({_folds(facts)}) the log-loss is {loss['value']:.3f} ± "
-        f"{loss['error']:.3f} nats (class shares alone: {prior['log_loss']:.3f})"
-    )
-    if "auc" in facts:
-        words += f", the AUC {facts['auc']['value']:.3f}"
-    accuracy = facts["accuracy"]["value"]
-    words += f", the accuracy {accuracy:.1%} (most frequent class: {prior['accuracy']:.1%})."
-    return words, bool(loss["value"] + ERRORS * loss["error"] < prior["log_loss"])
+def _held_out_words(figures: ClassFigures) -> tuple[str, bool]:
+    prior, loss = figures.prior, figures.log_loss
+    where = f"{figures.rows:,} rows in {figures.folds} folds" if figures.folds > 1 else "one split"
+    words = f"On held-out rows ({where}) "
+    if loss is None:
+        words += "the log-loss is infinite"
+    else:
+        words += f"the log-loss is {loss.value:.3f} ± {loss.error:.3f} nats"
+    words += f" (class shares alone: {prior.log_loss:.3f})"
+    if figures.auc is not None:
+        words += f", the AUC {figures.auc.value:.3f}"
+    words += f", the accuracy {figures.accuracy.value:.1%} (most frequent class: "
+    words += f"{prior.accuracy:.1%})."
+    better = loss is not None and loss.value + ERRORS * (loss.error or 0.0) < prior.log_loss
+    return words, better
 
 
 def _advice(
@@ -129,7 +105,7 @@ def _advice(
     names: Sequence[str],
     target: str | None,
     better: bool | None,
-    held_out: Mapping[str, Any] | None,
+    held_out: ClassFigures | None,
 ) -> str:
     """What a reader may do with the model, and what not."""
     if better is False and target is not None:
@@ -138,14 +114,14 @@ def _advice(
             "not rely on single predictions."
         )
     words = []
-    off = (held_out or {}).get("calibration_error")
+    off = None if held_out is None else held_out.calibration_error
     if off is not None:
-        chance = off["value"] <= 2 * off["by_chance"]
+        chance = off.value <= 2 * off.by_chance
         words.append(
             "Predicted probabilities agree with observed shares up to chance."
             if chance
             else "Predicted probabilities and observed shares differ by "
-            f"{100 * off['value']:.1f} points on average: see the calibration below."
+            f"{100 * off.value:.1f} points on average: see the calibration below."
         )
     shares = [link for link in links.links if link.share is not None and len(link.scope) == 2]
     if shares and links.samples and links.shape != "faces":
@@ -174,76 +150,116 @@ def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _value_words(value: Any) -> str:
-    """A value of the provenance as a reader would write it."""
-    if isinstance(value, dict):
-        return "; ".join(f"{key}: {_value_words(v)}" for key, v in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_value_words, value))
-    return value if isinstance(value, str) else json.dumps(value, default=str)
-
-
 def how_learned(model: Any) -> list[list[str]]:
     """How the model was learned: pairs of a title and a text."""
-    record = dict(model.provenance or {})
-    lines = [["model", repr(model)]]
-    for key, words in FIRST_TITLES.items():
-        value = record.pop(key, None)
-        if value is not None:
-            lines.append(
-                [words, f"{value:,.12g}" if isinstance(value, int | float) else str(value)]
-            )
-    note = (record.pop("missing", None) or {}).get("note", "")
-    record.pop("trace", None)
-    record.pop("config", None)  # `learner` says the same in words
-    record.pop("edge_confidence", None)
-    pool = record.pop("pool", {}).get("note")
-    lines += [["tables and boosted trees", pool]] if pool else []
-    lines += _held_out_line(record.pop("held_out", None)) + _kept_rows_line(
-        record.pop("kept_rows", None)
-    )
-    directions = record.pop("known_directions", None)
-    if directions:
-        words = _first_names([edge_text(p, x, True) for p, x in directions])
-        lines.append(["directions known beforehand", words])
-    pag = record.pop("pag", None)
-    if pag:
-        words = _first_names([str(MixedEdge(*edge)) for edge in pag])
-        lines.append(["marks by FCI (o: open; ↔: a common cause is missing)", words])
-    lines += [[TITLES.get(str(k), str(k)), _value_words(v)[:400]] for k, v in record.items() if v]
+    record: LearningRecord = model.record
     cut = [v.name for v in model.schema if v.cuts is not None]
-    if cut:
-        lines.append(["numbers cut into intervals", _first_names(cut)])
-    gaps = [v.name for v in model.schema if v.states[-1] is None]
-    if note:
-        lines.append(["missing cells", note.removeprefix("Missing cells: ")])
-    elif gaps:
-        lines.append(["missing cells as a state", _first_names(gaps)])
-    lines.append(["report by", f"counterpane {counterpane.__version__}"])
-    return lines
-
-
-def _held_out_line(facts: Mapping[str, Any] | None) -> list[list[str]]:
-    """The measures that `learn` printed, in a line."""
-    if not facts:
-        return []
-    names = {"log_loss": "log-loss", "auc": "AUC", "accuracy": "accuracy"}
-    measures = [
-        f"{words} {facts[key]['value']:.3f} ± {facts[key]['error']:.3f}"
-        for key, words in names.items()
-        if key in facts
+    missing = record.preparation.missing
+    note = "" if missing is None else missing.note.removeprefix("Missing cells: ")
+    gaps = [v.name for v in model.schema if v.states[-1] is None and not note]
+    lines = [
+        ("model", repr(model)),
+        *_about_learner(record),
+        *_about_search(record),
+        *_about_columns(record.preparation),
+        ("numbers cut into intervals", _first_names(cut)),
+        ("missing cells", note),
+        ("missing cells as a state", _first_names(gaps)),
+        ("report by", f"counterpane {counterpane.__version__}"),
     ]
-    times = f"{facts['folds']} folds" if facts["folds"] > 1 else "one part"
-    words = f"{', '.join(measures)} on {facts['rows']:,.0f} rows in {times} ({facts['how']})"
-    return [["held out by learn", words]]
+    return [[title, text] for title, text in lines if text]
 
 
-def _kept_rows_line(facts: Mapping[str, int] | None) -> list[list[str]]:
+def _about_learner(record: LearningRecord) -> list[tuple[str, str]]:
+    learner, data, versions = record.learner, record.data, record.learner.versions
+    return [
+        ("learner", learner.text or ""),
+        ("class", data.target or ", ".join(data.targets)),
+        ("rows learned from", _amount(data.rows)),
+        ("weight of the rows", _amount(data.weight)),
+        ("times updated with new rows", _amount(data.updates or None)),
+        ("fingerprint of the data", data.fingerprint or ""),
+        ("frame learned from", data.frame or ""),
+        ("seed", _amount(learner.random_state)),
+        ("seconds of learning", _amount(learner.seconds)),
+        *((name, versions.get(name, "")) for name in ("counterpane", "python", "numpy")),
+    ]
+
+
+def _about_search(record: LearningRecord) -> list[tuple[str, str]]:
+    learner, limits, weights = record.learner, record.constraints, record.weights
+    known = [edge_text(p, x, True) for p, x in limits.known_directions]
+    named = (("required", limits.required), ("forbidden", limits.forbidden))
+    limited = [
+        f"{what}: {_first_names([' → '.join(e) for e in own])}" for what, own in named if own
+    ]
+    limited += [f"tiers: {'; '.join(map(', '.join, limits.tiers))}"] if limits.tiers else []
+    marks = [str(MixedEdge(*edge)) for edge in record.marks]
+    samples = record.edge_shares[0].samples if record.edge_shares else None
+    return [
+        ("method", learner.method or ""),
+        ("why this method", learner.why or ""),
+        ("stopped by", learner.stopped or ""),
+        ("tables and boosted trees", record.pool.note),
+        ("held out by learn", _held_out_line(record.measures)),
+        ("rows kept in the model", _kept_rows_line(record.data.kept_rows)),
+        (
+            "bootstrap samples",
+            _amount(samples),
+        ),
+        ("equivalent sample size of the prior", _amount(learner.prior_size)),
+        ("constraints on edges", "; ".join(limited)),
+        ("directions known beforehand", _first_names(known)),
+        ("marks by FCI (o: open; ↔: a common cause is missing)", _first_names(marks)),
+        ("structure of the weights", "" if weights is None else weights.structure),
+        ("steps of the weights", "" if weights is None else _amount(weights.steps)),
+        ("intervention", "; ".join(f"{k}: {v}" for k, v in record.interventions.items())),
+    ]
+
+
+def _about_columns(preparation: Preparation) -> list[tuple[str, str]]:
+    words = {name: ", ".join(own) for name, own in preparation.gap_words.items()}
+    return [
+        ("columns left out", _by_column(preparation.left_out)),
+        ("columns read as", _by_column(preparation.read_as)),
+        ("words taken as missing", _by_column(words)),
+        ("columns dropped", ", ".join(preparation.dropped)),
+        ("numbers as categories", ", ".join(preparation.categorical)),
+        ("column of row counts", preparation.row_counts or ""),
+        ("intervals of a column", _amount(preparation.bins)),
+        ("decimal mark", preparation.decimal or ""),
+    ]
+
+
+def _amount(value: float | None) -> str:
+    return "" if value is None else f"{value:,.12g}"
+
+
+def _by_column(words: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {own}" for name, own in words.items())[:LONGEST]
+
+
+def _held_out_line(figures: ClassFigures | None) -> str:
+    """The measures that `learn` printed, in a line."""
+    if figures is None:
+        return ""
+    named = (
+        ("log-loss", figures.log_loss),
+        ("AUC", figures.auc),
+        ("accuracy", figures.accuracy),
+    )
+    measures = [
+        f"{words} {each.value:.3f} ± {each.error:.3f}" for words, each in named if each is not None
+    ]
+    times = f"{figures.folds} folds" if figures.folds > 1 else "one part"
+    return f"{', '.join(measures)} on {figures.rows:,.0f} rows in {times} ({figures.how})"
+
+
+def _kept_rows_line(kept: KeptRows | None) -> str:
     """How many training rows answer partial evidence."""
-    if not facts:
-        return []
-    words = f"{facts['kept']:,} of {facts['distinct']:,} distinct rows, to answer partial evidence"
-    return [["rows kept in the model", words]]
+    if kept is None:
+        return ""
+    return f"{kept.kept:,} of {kept.distinct:,} distinct rows, to answer partial evidence"
 
 
 def _first_names(names: Sequence[str]) -> str:

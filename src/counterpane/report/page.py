@@ -7,43 +7,63 @@ import hashlib
 import html
 import json
 import os
+import posixpath
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from counterpane.boundary import public
+from counterpane.checks import BOOLEAN, INTEGER, NONE, PATH, STRING, accepts
 from counterpane.disk import write_atomically
 from counterpane.errors import ParameterError, Setting, shown_type
+from counterpane.evaluate.splits import FOLDS
 from counterpane.models.mixture import Mixture
 from counterpane.models.storage import load
-from counterpane.report.content import confidence_of, content_of, model_words, target_of
+from counterpane.report.content import confidence_of, content_of, target_of, title_of
 from counterpane.report.rows import report_rows
 
-ENGINE_SCRIPTS = {  # what a page infers with, by the kind of its engine
-    "tree": ("tree_engine.js",),
-    "mixture": ("tree_engine.js",),
-    "rows": ("class_engine.js", "row_engine.js"),
-    "gibbs": ("gibbs_engine.js",),
-    "still": ("still_engine.js",),
+ENGINES = {  # the module with which a page infers, by the kind of its engine
+    "tree": "engines/tree.js",
+    "mixture": "engines/tree.js",
+    "rows": "engines/rows.js",
+    "gibbs": "engines/gibbs.js",
+    "still": "engines/still.js",
 }
-SHARED_SCRIPTS = (
-    "evidence.js",
-    "monitor.js",
-    "edges.js",
-    "graph.js",
-    "panel.js",
-    "list.js",
-    "tools.js",
-    "shell.js",
+_IMPORT = re.compile(r'^import [^;"]*"(\.[^"]+)";\n', re.MULTILINE)
+
+
+def page_modules(kind: str, *, report: bool) -> list[str]:
+    """The JavaScript modules of a page whose engine is of a kind, each after those it imports."""
+    found: dict[str, None] = {}
+    visited = set()
+
+    def visit(name: str) -> None:
+        if name not in visited:
+            visited.add(name)
+            for path in _IMPORT.findall(page_source(name)):
+                visit(posixpath.normpath(posixpath.join(posixpath.dirname(name), path)))
+            found[name] = None
+
+    visit(ENGINES[kind])
+    visit("report/main.js" if report else "explorer/main.js")
+    return list(found)
+
+
+def page_script(kind: str, *, report: bool) -> str:
+    """The modules of a page as one script, without imports, as names are unique, and indents."""
+    sources = (_IMPORT.sub("", page_source(name)) for name in page_modules(kind, report=report))
+    modules = [re.sub(r"^(export |\s+)", "", source, flags=re.MULTILINE) for source in sources]
+    return "\n".join(['"use strict";', "{", *modules, "}"])
+
+
+@accepts(
+    path=PATH,
+    title=STRING | NONE,
+    target=STRING | NONE,
+    folds=INTEGER,
+    random_state=INTEGER,
+    progress=BOOLEAN,
 )
-
-
-def page_scripts(kind: str) -> tuple[str, ...]:
-    """The scripts of a page whose engine is of a kind, in their order."""
-    return ("dom.js", "arrays.js", *ENGINE_SCRIPTS[kind], *SHARED_SCRIPTS)
-
-
-@public
 def write_report(
     model: Any,
     data: Any = None,
@@ -52,7 +72,7 @@ def write_report(
     title: str | None = None,
     target: str | None = None,
     confidence: Any = None,
-    held_out: float = 0.2,
+    folds: int = FOLDS,
     random_state: int = 0,
     progress: bool = False,
 ) -> Path:
@@ -72,17 +92,17 @@ def write_report(
     path : path
         The HTML file to write.
     title : str, optional
-        By default the kind of the model.
+        By default what the model predicts, or its kind.
     target : str, optional
         The class; by default the one that the model was learned for.
     confidence : BootstrapResult or matrix, optional
         The widths of the edges: the result of `bootstrap`, or edge probabilities; by default the
         strengths of the edges.
-    held_out : float
-        The share of the rows that is held out; the learner named in the model's provenance learns
-        from the rest. The report describes this.
+    folds : int
+        If the model has no held-out measures, its learner learns again without each of so many
+        parts of the rows, as in `evaluate.compare`; 0 measures the model on the rows given.
     random_state : int
-        The seed of the rows held out.
+        The seed of the folds.
     progress : bool
         Whether to show a bar while learning.
 
@@ -104,17 +124,15 @@ def write_report(
     learner, model = model_of(model, "a report")
     if confidence is None and not isinstance(model, Mixture):  # which tells its own
         confidence = getattr(learner, "edge_probabilities_", None)
-    if not 0 <= held_out < 1:
-        raise ParameterError(
-            Setting("held_out", held_out), "; a share from 0 to below 1 is allowed."
-        )
+    if folds < 0 or folds == 1:
+        raise ParameterError(Setting("folds", folds), "; 0, or at least 2, is allowed.")
     content = content_of(
         model,
-        None if data is None else report_rows(data, model.schema, model.provenance),
-        title=title or model_words(model),
+        None if data is None else report_rows(data, model.schema, model.record.data.target),
+        title=title or title_of(model, target),
         target=target_of(model, target),
         confidence=confidence_of(model, confidence),
-        held_out=held_out,
+        folds=folds,
         seed=random_state,
         progress=progress,
     )
@@ -136,11 +154,8 @@ def model_of(model: Any, what: str) -> tuple[Any, Any]:
 
 def page_of(content: dict[str, Any], *, report: bool = True) -> str:
     """The page around what it says. Only this very script and style may run; nothing may load."""
-    skeleton, style = page_source("page.html"), page_source("report.css")
-    scripts = [page_source(f"explorer/{name}") for name in page_scripts(content["engine"]["kind"])]
-    if report:
-        scripts += [page_source("effects.js"), page_source("report.js")]
-    script = "\n".join(['"use strict";', "{", *scripts, "start();", "}"])
+    skeleton, style = page_source("page.html"), page_source("page.css")
+    script = page_script(content["engine"]["kind"], report=report)
     policy = (
         f"default-src 'none'; script-src '{_fingerprint(script)}'; "
         f"style-src '{_fingerprint(style)}'; base-uri 'none'; form-action 'none'"
@@ -159,7 +174,7 @@ def page_of(content: dict[str, Any], *, report: bool = True) -> str:
 
 def page_source(name: str) -> str:
     """The text of one of the files that make up a page."""
-    return (files("counterpane.report") / name).read_text(encoding="utf-8")
+    return (files("counterpane.report") / "web" / name).read_text(encoding="utf-8")
 
 
 def as_script(content: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,8 +13,8 @@ import numpy as np
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, known_columns, n_rows
-from counterpane.data.encoder import as_states
-from counterpane.data.files import read_columns
+from counterpane.data.encoding import as_states
+from counterpane.data.reading import read_columns
 from counterpane.data.schema import Schema, formats_of
 from counterpane.data.table import Table
 from counterpane.errors import DataError
@@ -82,9 +82,7 @@ def shares_of(table: Table) -> list[Floats]:
     return [counts / max(float(counts.sum()), 1e-300) for counts in counted]
 
 
-def report_rows(
-    data: Any, schema: Schema, provenance: Mapping[str, Any] | None = None
-) -> ReportRows:
+def report_rows(data: Any, schema: Schema, target: str | None = None) -> ReportRows:
     """The rows of anything that holds a table, for the model of a schema.
 
     Of very many rows some are taken, evenly spaced. A value that the model does not know is
@@ -114,7 +112,6 @@ def report_rows(
             f"the data lacks the column {lacking[0]!r}{more}; pass rows with all columns of the "
             "model, or make the report without data."
         )
-    target = (provenance or {}).get("target")
     columns = [  # a class of intervals is learned again as such
         as_states(by_name[v.name], v) if v.cuts and v.name == target else by_name[v.name]
         for v in schema

@@ -13,7 +13,7 @@ import numpy as np
 
 from counterpane._core import scores as kernels
 from counterpane.counts.layout import MAX_BATCH_CELLS
-from counterpane.counts.source import CountSource, Policy
+from counterpane.counts.source import CountSource, Policy, pair_cells, threads_of
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.scores.priors import StructurePrior, UniformPrior
@@ -183,7 +183,7 @@ def score_pairs(
         for i, c in enumerate(children):
             out[i] = [alone[i] if c == p else next(scores) for p in parents]
         return out
-    if source.pair_cells(children, parents) > MAX_BATCH_CELLS and {*children} & {*parents}:
+    if pair_cells(source, children, parents) > MAX_BATCH_CELLS and {*children} & {*parents}:
         for i, c in enumerate(children):  # a column of many states is not paired with itself
             others = [j for j, p in enumerate(parents) if p != c]
             out[i] = alone[i]
@@ -200,7 +200,7 @@ def score_pairs(
         rows = out[part.start : part.stop]
         kernels.score_pairs(counts, left, pairs.right_from, *form, logs, rows)
 
-    n_jobs = source.n_jobs
+    n_jobs = threads_of(source)
     cuts = [len(children) * k // n_jobs for k in range(n_jobs + 1)]
     list(map_in_threads(fill, [range(a, b) for a, b in pairwise(cuts)], n_jobs))
     prior = score.structure_prior

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from counterpane._core.scores import CONSTANT, EQUIVALENT
-from counterpane.errors import FitError, ParameterError
+from counterpane.errors import FitError, ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.scores.base import Form, FormScore, LocalScore
 from counterpane.scores.priors import StructurePrior
@@ -25,7 +25,7 @@ special = lazy("scipy.special")
 def _positive(name: str, value: Any) -> float:
     number = isinstance(value, Real)
     if not (number and 0 < value < np.inf):
-        raise ParameterError(f"{name}={value}; a positive number is needed.")
+        raise ParameterError(Setting(name, value), "; a positive number is needed.")
     return float(value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from counterpane.errors import ParameterError, unknown_name
+from counterpane.errors import ParameterError, Setting, unknown_name
 from counterpane.scores.base import LocalScore
 from counterpane.scores.dirichlet import K2, BDeu
 from counterpane.scores.likelihood import AIC, BIC, LogLikelihood, NodeAverageLikelihood
@@ -28,7 +28,9 @@ def as_score(score: str | LocalScore) -> LocalScore:
     if isinstance(score, LocalScore):
         return score
     if not isinstance(score, str):
-        raise ParameterError(f"score={score!r}; a name or a score such as BIC() is needed.")
+        raise ParameterError(
+            Setting("score", score), "; a name or a score such as BIC() is needed."
+        )
     try:
         return _BY_NAME[score.lower()]()
     except KeyError:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from counterpane.errors import ParameterError
+from counterpane.errors import ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.typing import Floats, Ints
 
@@ -68,7 +68,9 @@ class EdgePrior(StructurePrior):
 
     def __init__(self, c: float = 0.5) -> None:
         if not 0 < c <= 1:
-            raise ParameterError(f"c={c}; an edge's prior factor lies above 0 and up to 1.")
+            raise ParameterError(
+                Setting("c", c), "; an edge's prior factor lies above 0 and up to 1."
+            )
         self.c = c
 
     def by_count(self, n: int) -> Floats:
@@ -114,7 +116,9 @@ class ParameterCountPrior(StructurePrior):
 
     def __init__(self, c: float = 0.5) -> None:
         if not 0 < c <= 1:
-            raise ParameterError(f"c={c}; a parameter's prior factor lies above 0 and up to 1.")
+            raise ParameterError(
+                Setting("c", c), "; a parameter's prior factor lies above 0 and up to 1."
+            )
         self.c = c
 
     @property

@@ -15,9 +15,11 @@ from counterpane._core import scores as kernels
 from counterpane._core import watch
 from counterpane._core.scores import RowData, RowStore
 from counterpane.counts.bitsets import BitColumns
+from counterpane.counts.candidates import CandidateCounter, candidate_counter
 from counterpane.counts.layout import MAX_BATCH_CELLS
-from counterpane.counts.source import CountSource, Policy
-from counterpane.errors import DataError, ParameterError, ScopeError
+from counterpane.counts.memory import bit_columns
+from counterpane.counts.source import CountSource, Policy, threads_of
+from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.graphs.bits import mask, members
 from counterpane.memory import is_small_share
 from counterpane.parallel import thread_pool
@@ -50,7 +52,7 @@ class RowCache:
     With a table in memory and a score the kernels know, a row is one fused call: the masks of the
     family's cells are built once and serve every added parent by popcounts, removals are summed
     from the family's own table. A source that counts cells by the states of all columns
-    (`counts_states`) fills many rows together. Others are asked for the tables of a row in one
+    (`CandidateCounter`) fills many rows together. Others are asked for the tables of a row in one
     batch. All give the same numbers to the last bit (real weights: where they come as one block).
     `memory` bounds the rows kept, in bytes; the oldest go first. `max_parents` and `max_cells` mark
     larger families as −∞.
@@ -82,13 +84,13 @@ class RowCache:
                 "use Table.resolve_missing('state') or ('drop') first, or NodeAverageLikelihood()."
             )
         if max_parents is not None and max_parents < 0:
-            raise ParameterError(f"max_parents={max_parents}; zero or more is allowed.")
+            raise ParameterError(Setting("max_parents", max_parents), "; zero or more is allowed.")
         self.source = source
         self.score = score
         self.names = source.schema.names
         self.max_parents = n - 1 if max_parents is None else min(max_parents, n - 1)
         self.max_cells = max_cells
-        self.n_jobs = source.n_jobs
+        self.n_jobs = threads_of(source)
         self.total_weight = _total_weight(source, score.missing)
         self._threads: ThreadPoolExecutor | None = None
         self._watcher: Any = None
@@ -96,9 +98,10 @@ class RowCache:
         self.data = self._make_data()
         self.fused = self.data.codes.shape[1] > 0  # else rows are filled by batches of counts
         form = score.form(self.total_weight)
-        self.by_states = source.counts_states and form is not None and not source.has_missing.any()
+        complete = form is not None and not source.has_missing.any()
+        self.counter = candidate_counter(source) if complete else None
         likely = form is not None and form.kind == kernels.LIKELIHOOD
-        self.summed_cells = source.summed_cells if likely else 0
+        self.summed_cells = self.counter.max_cells_for_likelihoods if self.counter and likely else 0
 
     def row(self, child: int, parents: Iterable[int] = ()) -> ScoreRow:
         """The row of a family, filled if it is not kept."""
@@ -134,8 +137,8 @@ class RowCache:
         return claimed
 
     def _fill_claimed(self, slots: Ints) -> None:
-        if self.by_states:
-            self._fill_by_states(slots)
+        if self.counter is not None:
+            self._fill_by_states(self.counter, slots)
         elif not self.fused:
             self._fill_by_counts(slots)
         else:
@@ -228,7 +231,7 @@ class RowCache:
         codes: Codes = np.empty((n, 0), dtype=np.uint8)
         bits = BitColumns(codes, cards)
         weights = np.empty(0)
-        kept = self.source.bits
+        kept = bit_columns(self.source)
         table = None if kept is None else self.source.table
         if form is not None and table is not None and kept is not None and _fits(kept, cards):
             codes, bits = table.codes, kept
@@ -268,7 +271,7 @@ class RowCache:
                 scores[p] = self._score(less, child, fewer, None)
             store.scores[slot] = scores
 
-    def _fill_by_states(self, slots: Ints) -> None:
+    def _fill_by_states(self, counter: CandidateCounter, slots: Ints) -> None:
         """Rows from counts of the families' cells with the states of all columns, or from sums."""
         store = self.store
         scopes = [
@@ -278,20 +281,20 @@ class RowCache:
         few = [c <= self.summed_cells and len(s) <= 64 for c, s in zip(cells, scopes, strict=True)]
         some = [i for i, summed in enumerate(few) if summed]
         if some:
-            self._fill_by_sums(slots[some], [scopes[i] for i in some])
+            self._fill_by_sums(counter, slots[some], [scopes[i] for i in some])
         if len(some) < len(slots):
             others = [i for i, summed in enumerate(few) if not summed]
-            self._fill_counted(slots[others], [scopes[i] for i in others])
+            self._fill_counted(counter, slots[others], [scopes[i] for i in others])
 
-    def _fill_by_sums(self, slots: Ints, scopes: list[Ints]) -> None:
-        for part, (sums, totals, cells_from) in self.source.state_likelihoods(scopes):
+    def _fill_by_sums(self, counter: CandidateCounter, slots: Ints, scopes: list[Ints]) -> None:
+        for part, (sums, totals, cells_from) in counter.state_likelihoods(scopes):
             some = slots[part.start : part.stop]
             kernels.fill_summed(self.data, self.store, some, sums)
             kernels.finish_counted(self.data, self.store, some, cells_from, totals)
 
-    def _fill_counted(self, slots: Ints, scopes: list[Ints]) -> None:
+    def _fill_counted(self, counter: CandidateCounter, slots: Ints, scopes: list[Ints]) -> None:
         store = self.store
-        for part, (counts, totals, cells_from, kept_from) in self.source.state_counts(scopes):
+        for part, (counts, totals, cells_from, kept_from) in counter.state_counts(scopes):
             some = slots[part.start : part.stop]
             begins, places = cells_from.tolist(), counts.shape[1]
             parts = [

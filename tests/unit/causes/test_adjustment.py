@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.reference.causal_reference import (
-    graphs_of_class,
-    minimal_adjustment_sets,
-    random_network,
-    refitted,
-)
 
 import counterpane as cp
 from counterpane.causes.causal_graph import mixed_class
 from counterpane.causes.parent_sets import parent_sets
 from counterpane.errors import GraphError, NotIdentifiedError
 from counterpane.graphs import cpdag
+from reference.causal_reference import (
+    graphs_of_class,
+    minimal_adjustment_sets,
+    random_network,
+    refitted,
+)
 
 
 def named(parents: list[tuple[int, ...]]) -> cp.MixedGraph:
@@ -29,7 +29,7 @@ def as_sets(sets: list[tuple[str, ...]]) -> set[frozenset[int]]:
     return {frozenset(int(name[1:]) for name in s) for s in sets}
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_minimal_sets_are_those_that_give_the_effect(seed: int) -> None:
     rng = np.random.default_rng([1, seed])
     n = int(rng.integers(3, 7))
@@ -39,7 +39,7 @@ def test_minimal_sets_are_those_that_give_the_effect(seed: int) -> None:
     assert as_sets(sets) == minimal_adjustment_sets([network], x, y)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_sets_of_a_class_hold_for_all_its_graphs(seed: int) -> None:
     rng = np.random.default_rng([2, seed])
     n = int(rng.integers(3, 6))
@@ -56,7 +56,7 @@ def test_sets_of_a_class_hold_for_all_its_graphs(seed: int) -> None:
     assert as_sets(sets) == expected
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(20))
 def test_parents_in_a_class_are_those_of_its_graphs(seed: int) -> None:
     rng = np.random.default_rng([3, seed])
     n = int(rng.integers(2, 7))
@@ -84,6 +84,8 @@ def test_textbook_sets() -> None:
     assert cp.adjustment_sets("u -> a -> m -> y; u -> y; b -> m; c -> b", ["a", "b"], "y") == [
         ("u",)
     ]
+    changed = "x -> m -> y; m -> d -> y; c -> x; c -> d"  # m and d separate too, after x
+    assert cp.adjustment_sets(changed, "x", "y") == [("c",)]
     chain = "x -> a -> b -> y; x <-> y"
     assert cp.front_door_sets(chain, "x", "y") == [("a",), ("b",)]
     assert cp.front_door_sets("x -> m -> y; x <-> m", "x", "y") == []

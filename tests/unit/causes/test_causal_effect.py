@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.reference.causal_reference import (
+
+import counterpane as cp
+from counterpane.causes.causal_graph import mixed_class
+from counterpane.errors import NotFittedError, NotIdentifiedError, UnknownNameError
+from counterpane.graphs import cpdag
+from error_checks import raises
+from reference.causal_reference import (
     answer,
     effect_table,
     graphs_of_class,
     random_network,
     refitted,
 )
-
-import counterpane as cp
-from counterpane.causes.causal_graph import mixed_class
-from counterpane.errors import NotFittedError, NotIdentifiedError, UnknownNameError
-from counterpane.graphs import cpdag
 
 
 def as_model(network: Any, **options: Any) -> cp.BayesianNetwork:
@@ -29,7 +30,7 @@ def as_model(network: Any, **options: Any) -> cp.BayesianNetwork:
     return cp.BayesianNetwork(schema, cp.Dag.from_parents(parents), tables, **options)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(20))
 def test_a_network_has_the_effect_of_its_graph(seed: int) -> None:
     rng = np.random.default_rng([4, seed])
     n = int(rng.integers(2, 7))
@@ -47,7 +48,7 @@ def test_a_network_has_the_effect_of_its_graph(seed: int) -> None:
             np.testing.assert_allclose(within.probabilities[state], truth, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(500))
+@pytest.mark.parametrize("seed", range(50))
 def test_the_range_of_a_class_holds_the_true_effect(seed: int) -> None:
     """IDA with the oracle's class; small classes have exactly the effects of all their graphs."""
     rng = np.random.default_rng([5, seed])
@@ -202,7 +203,7 @@ def test_bad_questions() -> None:
     model = as_model(random_network(rng, 3, 1.0, 2))
     with pytest.raises(cp.CounterpaneError, match="a column has no effect on itself"):
         cp.effect(model, "v0", "v0")
-    with pytest.raises(UnknownNameError, match="column 'w' is not known"):
+    with raises(UnknownNameError, parameter="column", value="w"):
         cp.effect(model, "w", "v0")
     with pytest.raises(cp.CounterpaneError, match="'v1' is both set by do and given"):
         cp.effect(model, "v1", "v0", given={"v1": 0})
@@ -219,5 +220,5 @@ def test_bad_questions() -> None:
     tables = [np.full(2, 0.5), np.eye(2), rng.dirichlet([1, 1], (2, 2))]
     with pytest.raises(cp.CounterpaneError, match="never occurs with some states"):
         cp.effect(as_model(([(), (0,), (0, 1)], tables)), "v1", "v2", equivalence=True)
-    with pytest.raises(cp.CounterpaneError, match="measure='odds'"):
+    with raises(cp.CounterpaneError, parameter="measure", value="odds"):
         cp.effect(model, "v0", "v1").interval("odds")

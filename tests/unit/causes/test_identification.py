@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.reference.causal_reference import answer, has_hedge, joint_after
 
 import counterpane as cp
 from counterpane.causes.expressions import expression_text
 from counterpane.errors import GraphError, NotIdentifiedError, UnknownNameError
+from error_checks import raises
+from reference.causal_reference import answer, has_hedge, joint_after
 
 BOW = "x -> y; x <-> y"
 IDENTIFIED = {
@@ -65,7 +66,7 @@ def mixed_graph(n: int, arrows: set[tuple[int, int]], arcs: list[tuple[int, int]
     return cp.MixedGraph([f"v{i}" for i in range(n)], edges)
 
 
-@pytest.mark.parametrize("seed", range(500))
+@pytest.mark.parametrize("seed", range(50))
 def test_id_is_the_truth_where_no_hedge_exists(seed: int) -> None:
     rng = np.random.default_rng([26, seed])
     n, arrows, arcs, x, y = random_question(rng)
@@ -184,7 +185,7 @@ def test_a_cell_that_never_occurs_is_named() -> None:
 
 
 def test_bad_questions() -> None:
-    with pytest.raises(UnknownNameError, match="column 'w' is not known"):
+    with raises(UnknownNameError, parameter="column", value="w"):
         cp.identify(BOW, "w", "y")
     with pytest.raises(cp.CounterpaneError, match="a column has no effect on itself"):
         cp.identify(BOW, "x", "x")

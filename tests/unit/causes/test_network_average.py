@@ -10,7 +10,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.data import Table
-from counterpane.learn.bayesian.sampled_networks import sample_networks
+from counterpane.learners.bayesian.sampled_networks import sample_networks
 
 
 def trial(seed: int, effect: float = -0.083, n: int = 432) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def difference(result: Any) -> tuple[float, float]:
 def test_an_interval_knows_of_edges_that_were_not_found() -> None:
     rows = trial(1)
     learner = cp.StructureSearch().fit(rows)
-    assert not any("fin" in edge[:2] for edge in learner.strengths_)
+    assert not any("fin" in edge.ends for edge in learner.strengths_)
     result = cp.effect(learner, "fin", "arrest")
     low, high = difference(result)
     assert low < -0.083 < high and high - low > 0.1

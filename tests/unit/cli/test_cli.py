@@ -41,7 +41,7 @@ def test_learn_as_json(run) -> None:
     assert facts["method"] == "structure-search"
     assert "4 columns are few" in facts["why"]
     assert len(facts["edges"]) == 5
-    assert all(0 < edge["confidence"] <= 1 for edge in facts["edges"])
+    assert all(0 < edge["share_of_mark"] <= 1 for edge in facts["edges"])
     assert facts["rows"] == 2201
 
 

@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 
 import counterpane as cp
-from counterpane.cli import methods, predict, tables
+from counterpane.cli import predict, tables
+from counterpane.workflow import choose
 
 METHODS = ["naive-bayes", "tan", "bnc", "markov", "interaction"]
 
@@ -47,7 +48,7 @@ def test_learn_then_predict(run, cars: Path, method: str) -> None:
     assert (code, err) == (0, "")
     rows = read_rows(out)
     assert list(rows[0]) == ["predicted", "P(fast)", "P(slow)"]
-    learner = methods.CLASSIFIERS[method].make().fit(cars, "kind")
+    learner = choose.CLASSIFIERS[method].make().fit(cars, "kind")
     found = np.array([[float(r["P(fast)"]), float(r["P(slow)"])] for r in rows])
     assert np.allclose(found, learner.predict_proba(cars), atol=2e-6)
     assert [r["predicted"] for r in rows] == learner.predict(cars).tolist()
@@ -107,7 +108,7 @@ def test_a_terminal_shows_the_first_rows(run, cars: Path, monkeypatch) -> None:
         predict, "console", Console(force_terminal=True, color_system=None, width=90)
     )
     _, out, _ = run("predict", "m.cp", "cars.csv")
-    assert "… 188 more rows" in out
+    assert "… 180 more" in out
     assert "predicted" in out
 
 
@@ -217,7 +218,7 @@ def test_the_command_says_what_is_pooled(run, tmp_path: Path) -> None:
     rows = "\n".join(f"{a:.3f},{b:.3f},{k}" for (a, b), k in zip(x, kind, strict=True))
     (tmp_path / "ring.csv").write_text(f"a,b,kind\n{rows}\n")
     code, out, _ = run("learn", "ring.csv", "--target", "kind")
-    note = cp.load("ring.cp").provenance["pool"]["note"]
+    note = cp.load("ring.cp").record.pool.note
     assert code == 0
     assert note in out
     assert "boosted trees" in note

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.cli import learn
+from counterpane.workflow import learn
 
 
 def listed(out: str) -> dict[frozenset[str], str]:
@@ -25,18 +25,21 @@ def test_command_json_report_and_python_show_the_same_number(run, tmp_path: Path
     assert len(shown) == 5
     facts = json.loads(run("learn", "titanic", "-o", "m.cp", "--json", "--bootstrap", "0")[1])
     assert shown == {
-        frozenset((e["parent"], e["child"])): f"{e['strength_bits']:.4f}" for e in facts["edges"]
+        frozenset((e["source"], e["target"])): f"{e['strength']:.4f}" for e in facts["edges"]
     }
     assert "gain" not in facts["edges"][0]
     learner = cp.StructureSearch().fit(cp.load_dataset("titanic"))
-    assert shown == {frozenset((e.parent, e.child)): f"{e.bits:.4f}" for e in learner.strengths_}
+    assert shown == {frozenset(e.ends): f"{e.strength:.4f}" for e in learner.strengths_}
     assert run("report", "m.cp", "--data", "titanic", "-o", "r.html")[0] == 0
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     told = re.search(r'<script id="content" type="application/json">(.*?)</script>', page, re.S)
     assert told is not None
     content = json.loads(told[1])
     names = [c["n"] for c in content["columns"]]
-    assert shown == {frozenset(names[c] for c in k[0]): f"{k[2]:.4f}" for k in content["listed"]}
+    assert shown == {
+        frozenset((names[k["source"]], names[k["target"]])): f"{k['strength']:.4f}"
+        for k in content["listed"]
+    }
 
 
 def test_a_share_has_its_number_of_samples(run, tmp_path: Path) -> None:
@@ -46,7 +49,7 @@ def test_a_share_has_its_number_of_samples(run, tmp_path: Path) -> None:
     facts = json.loads(run("learn", "titanic", "--bootstrap", "20", "--json", "-o", "m.cp")[1])
     assert facts["bootstrap"]["samples"] == facts["bootstrap"]["requested"] == 20
     assert all(edge["samples"] == 20 for edge in facts["edges"])
-    assert cp.load(tmp_path / "m.cp").provenance["edge_samples"] == 20
+    assert cp.load(tmp_path / "m.cp").record.edge_shares[0].samples == 20
 
 
 def test_shares_of_too_few_samples_are_not_shown(run, tmp_path: Path, monkeypatch) -> None:
@@ -58,11 +61,10 @@ def test_shares_of_too_few_samples_are_not_shown(run, tmp_path: Path, monkeypatc
         "No shares are shown: 1 bootstrap sample done within 1e-09 s; at least 20 are needed" in out
     )
     assert "stopped" not in err
-    provenance = cp.load(tmp_path / "m.cp").provenance
-    assert provenance["edge_confidence"] == [] and "edge_samples" not in provenance
+    assert cp.load(tmp_path / "m.cp").record.edge_shares == ()
     facts = json.loads(run("learn", "titanic", "-o", "m.cp", "--json")[1])
     assert facts["bootstrap"]["samples"] == 1
-    assert "confidence" not in facts["edges"][0]
+    assert facts["edges"][0]["samples"] is None
     _, out, _ = run("learn", "titanic", "--bootstrap", "19", "-o", "m.cp")
     assert "No shares are shown: 19 bootstrap samples; at least 20 are needed." in out
     assert "%" not in out

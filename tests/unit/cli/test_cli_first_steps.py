@@ -48,7 +48,7 @@ def test_a_column_of_counts(run, counted: Path) -> None:
 
 @pytest.mark.parametrize(
     ("cells", "words"),
-    [("x,y", "must hold a whole number"), ("1,-1", "must hold"), ("1.5,2", "must hold"),
+    [("x,y", "must hold an integer"), ("1,-1", "must hold"), ("1.5,2", "must hold"),
      ("0,0", "not all 0"), ("1,", "must hold")],
 )  # fmt: skip
 def test_counts_that_are_none(run, tmp_path: Path, cells: str, words: str) -> None:

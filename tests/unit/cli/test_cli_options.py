@@ -30,10 +30,11 @@ def test_a_file_of_constraints(run, tmp_path: Path) -> None:
     assert not edges & {("sex", "age"), ("age", "sex"), ("status", "survived")}
     level = {"sex": 0, "age": 0, "status": 1, "survived": 2}
     assert all(level[parent] <= level[child] for parent, child in edges)
-    stored = cp.load(tmp_path / "m.cp").provenance["constraints"]
-    assert stored == json.loads(out)["constraints"]
-    assert stored["required_edges"] == [["sex", "survived"], ["age", "survived"]]
-    assert stored["tiers"] == [["sex", "age"], ["status"], ["survived"]]
+    stored = cp.load(tmp_path / "m.cp").record.constraints
+    told = json.loads(out)["constraints"]
+    assert told["required_edges"] == [["sex", "survived"], ["age", "survived"]]
+    assert stored.required == (("sex", "survived"), ("age", "survived"))
+    assert stored.tiers == (("sex", "age"), ("status",), ("survived",))
 
 
 @pytest.mark.parametrize("method", ["structure-search", "hill-climb", "k2"])
@@ -133,8 +134,8 @@ def test_columns_are_dropped_or_taken_as_states(run, people: Path, tmp_path: Pat
     assert model.schema.names == ("region", "a->b", "kind")
     assert model.schema["region"].states == tuple(range(10, 40))
     assert model.schema["region"].cuts is None
-    assert model.provenance["dropped"] == ["y"]
-    assert model.provenance["categorical"] == ["region"]
+    assert model.record.preparation.dropped == ("y",)
+    assert model.record.preparation.categorical == ("region",)
     assert "Cut into intervals: a->b." in out
     again = cp.read(people, drop=["id", "y"], categorical=["region"], discretize="quantile")
     assert again.schema["region"].states == tuple(range(10, 40))
@@ -156,9 +157,9 @@ def test_the_number_of_intervals(run, people: Path, tmp_path: Path) -> None:
 def test_names_with_arrows(run, people: Path, tmp_path: Path) -> None:
     flags = ("--require", "kind->a->b", "--forbid", "a->b--y")
     assert run("learn", "people.csv", *flags, "-o", "m.cp")[0] == 0
-    stored = cp.load(tmp_path / "m.cp").provenance["constraints"]
-    assert stored["required_edges"] == [["kind", "a->b"]]
-    assert stored["forbidden_edges"] == [["a->b", "y"], ["y", "a->b"]]
+    stored = cp.load(tmp_path / "m.cp").record.constraints
+    assert stored.required == (("kind", "a->b"),)
+    assert stored.forbidden == (("a->b", "y"), ("y", "a->b"))
     code, _, err = run("learn", "people.csv", "--require", "id->kind")
     assert code == 2
     assert "column 'id' was left out (names the rows" in err
@@ -168,7 +169,7 @@ def test_names_with_arrows(run, people: Path, tmp_path: Path) -> None:
 def test_seeds(run, tmp_path: Path) -> None:
     for seed in ("1", "1", "2"):
         run("learn", "titanic", "--target", "survived", "--seed", seed, "-o", f"m{seed}.cp")
-    assert cp.load(tmp_path / "m1.cp").provenance["random_state"] == 1
+    assert cp.load(tmp_path / "m1.cp").record.learner.random_state == 1
     first, other = (
         cp.load(tmp_path / f"m{seed}.cp").class_probabilities(cp.load_dataset("titanic").labels())
         for seed in (1, 2)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.models.links import arrow_is_supported
+from counterpane.models.edges import arrow_is_supported, stored_shares
 from counterpane.report.content import confidence_of
 
 
@@ -37,8 +37,11 @@ def test_an_arrow_needs_samples_that_have_it(run, tmp_path: Path) -> None:
     assert re.search(r"a — c +\d\.\d{4} bits per row, in 100 of 100 samples", out)
     assert "a → c" not in out and "c → a" not in out and "% of" not in out
     model = cp.load(tmp_path / "rows.cp")
-    drawn = {(a, b): share for a, b, share in model.provenance["edge_directions"]}
-    assert 0.5 < drawn["a", "c"] < 0.75
+    shares = stored_shares(model.record.edge_shares)
+    assert shares is not None and not shares.supports("a", "c")
+    assert shares.share_as_drawn("a", "c", directed=False) == 1.0
+    again = cp.bootstrap(cp.StructureSearch(), tmp_path / "rows.csv", 100, random_state=0)
+    assert 0.5 < again.arrows[again.names.index("a"), again.names.index("c")] < 0.75
     assert not any(link.directed for link in model.links().links)
     assert not any(edge.directed for edge in model.edge_strengths())
 
@@ -47,21 +50,23 @@ def test_an_arrow_has_its_own_share(run, tmp_path: Path) -> None:
     write(tmp_path / "rows.csv", open_collider(8, 0.42))
     _, out, _ = run("learn", "rows.csv", "-o", "m.cp")
     facts = json.loads(run("learn", "rows.csv", "--json")[1])
-    arrows = [edge for edge in facts["edges"] if edge["directed"]]
-    assert arrows and all(0.75 <= edge["confidence"] < 1 for edge in arrows)
+    arrows = [edge for edge in facts["edges"] if edge["mark"] == "→"]
+    assert arrows and all(0.75 <= edge["share_of_mark"] < 1 for edge in arrows)
     result = cp.bootstrap(cp.StructureSearch(), tmp_path / "rows.csv", 100, random_state=0)
     for edge in arrows:
-        a, b = (result.names.index(edge[end]) for end in ("parent", "child"))
-        assert edge["confidence"] == pytest.approx(result.arrows[a, b])
-        words = f"{edge['parent']} → {edge['child']} .* in {100 * edge['confidence']:.0f} of 100 "
+        a, b = (result.names.index(edge[end]) for end in ("source", "target"))
+        assert edge["share_of_mark"] == pytest.approx(result.arrows[a, b])
+        words = (
+            f"{edge['source']} → {edge['target']} .* in {100 * edge['share_of_mark']:.0f} of 100 "
+        )
         assert re.search(words, out)
     model = cp.load(tmp_path / "m.cp")
     for given in (None, result):
         shares = confidence_of(model, given)
         assert shares is not None
         edge = arrows[0]
-        share = shares.shares.of(edge["parent"], edge["child"], directed=True)
-        assert share == pytest.approx(edge["confidence"])
+        share = shares.shares.share_as_drawn(edge["source"], edge["target"], directed=True)
+        assert share == pytest.approx(edge["share_of_mark"])
         assert "probab" not in shares.words
 
 
@@ -77,11 +82,3 @@ def test_a_known_direction_stays_an_arrow(run, tmp_path: Path) -> None:
 )
 def test_the_rule_for_arrows(arrow: float, joined: float, drawn: bool) -> None:
     assert arrow_is_supported(arrow, joined) is drawn
-
-
-def test_files_of_older_releases_keep_their_arrows() -> None:
-    model = cp.StructureSearch().fit(open_collider(7, 0.3)).model_
-    model.provenance |= {"edge_confidence": [["a", "c", 1.0], ["b", "c", 1.0]], "edge_samples": 100}
-    assert all(edge.directed for edge in model.edge_strengths())
-    shares = confidence_of(model, None)
-    assert shares is not None and shares.words.endswith("that join the columns")

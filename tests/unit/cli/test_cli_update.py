@@ -10,6 +10,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import ParameterError, StateError
+from error_checks import raises
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_rows_are_added_to_a_saved_network(run, halves, tmp_path):
     assert whole.query("slow").to_dict() == pytest.approx(expected.to_dict())
     code, _, errors = run("update", "m.cp", "second.csv")
     assert "keeps no training rows" in errors
-    assert code == 0 and cp.load(tmp_path / "m.cp").origin.rows == 400
+    assert code == 0 and cp.load(tmp_path / "m.cp").record.data.rows == 400
 
 
 def test_unknown_values_are_refused_with_advice_that_works(run, halves, tmp_path):
@@ -44,9 +45,9 @@ def test_unknown_values_are_refused_with_advice_that_works(run, halves, tmp_path
     odd = halves.iloc[200:].replace({"wet": {"yes": "maybe"}})
     odd.to_csv(tmp_path / "odd.csv", index=False)
     model = cp.load(tmp_path / "m.cp")
-    with pytest.raises(StateError, match=r"'maybe' .*pass unseen=.missing."):
+    with raises(StateError, parameter="wet", value="maybe"):
         model.update(odd)
-    assert model.update(odd, unseen="missing", missing="drop").origin.rows == 400
+    assert model.update(odd, unseen="missing", missing="drop").record.data.rows == 400
     code, _, errors = run("update", "m.cp", "odd.csv", "-o", "n.cp")
     assert code == 2 and "leave such rows out" in errors
     words = ("--unseen", "missing", "--missing", "drop")

@@ -13,7 +13,7 @@ def test_explore_writes_a_page(run, tmp_path: Path) -> None:
     code, out, _ = run("explore", "m.cp", "--data", "titanic")
     assert code == 0 and "m.explore.html" in out and "open it in a browser" in out
     page = (tmp_path / "m.explore.html").read_text("utf-8")
-    assert "<title>m</title>" in page
+    assert "<title>titanic</title>" in page
     code, out, _ = run("explore", "m.cp", "-o", "x.html", "--title", "Ship", "--json")
     assert code == 0 and json.loads(out)["explorer"] == "x.html"
     assert "<title>Ship</title>" in (tmp_path / "x.html").read_text("utf-8")

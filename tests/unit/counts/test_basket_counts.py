@@ -9,7 +9,8 @@ import scipy.sparse as sparse
 import counterpane as cp
 from counterpane.counts.baskets import BasketCounts
 from counterpane.errors import ParameterError
-from counterpane.learn.order import Relatives, intrinsic_order
+from counterpane.learners.order import Relatives, intrinsic_order
+from error_checks import raises
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def test_a_matrix_goes_to_any_learner(matrix):
 
 
 def test_limits_are_said(both):
-    with pytest.raises(ParameterError, match="at most 62 items"):
+    with raises(ParameterError, parameter="k", value=63):
         cp.DependencyNetworkLearner(k=63).fit(both[0])
     with pytest.raises(ParameterError, match="validation rows cannot choose kappa for baskets"):
         cp.DependencyNetworkLearner().fit(both[0], validation=both[1])

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
-from counterpane.data.files import BytesReplaced
-from counterpane.data.gap_words import GAP_WORDS
+from counterpane.data.prepare import GAP_WORDS
+from counterpane.data.readers.text_files import BytesReplaced
 
 TOWNS = ["Čatež", "Škofja Loka", "Žalec"]
 

@@ -13,7 +13,7 @@ import pytest
 import counterpane as cp
 from counterpane.data.columns import Numbers, columns_of
 from counterpane.data.dates import date_labels, day_number, find_day_first, round_cuts
-from counterpane.data.encoder import UnknownCells
+from counterpane.data.encoding import UnknownCells
 from counterpane.data.schema import Variable
 
 MARCH = (datetime.date(2021, 3, 4) - datetime.date(1970, 1, 1)).days

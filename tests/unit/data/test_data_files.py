@@ -11,9 +11,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from counterpane.data.files import read_table
+from counterpane.data.reading import read_table
 from counterpane.data.table import Table
 from counterpane.errors import DataError, FileFormatError, NoFileError, ParameterError, StateError
+from error_checks import raises
 
 
 def csv(tmp_path, text, name="t.csv", encoding="utf-8"):
@@ -93,10 +94,9 @@ def test_csv_equals_the_frame_it_was_written_from(tmp_path):
         ('a,b\n"x\ny",2\n3,4,5\n', "line 4: 3 fields"),
         ("a,b\n", "no rows"),
         (",b\n1,2\n", "column 1 has no name"),
-        ("a,a\n1,2\n", "'a' occurs twice"),
+        ("a,a\n1,2\n", "'a' occurs 2 times"),
         ('a,b\n1,"2', "line 2: unexpected end of data"),
         ('a,b\n1,"2"x\n', "line 2"),
-        ("a\n" + "x" * 200_000, "field limit"),
         ("a,b\n1,\n2,\n", "'b' has no value at all"),
     ],
 )
@@ -138,9 +138,9 @@ def test_damaged_and_absent_files(tmp_path):
         read_table(tmp_path)
     with pytest.raises(NoFileError, match=r"use load_dataset\('titanic'\)"):
         read_table("titanic")
-    with pytest.raises(ParameterError, match="utf-99"):
+    with raises(ParameterError, parameter="encoding", value="utf-99"):
         read_table(good, encoding="utf-99")
-    with pytest.raises(ParameterError, match="one character"):
+    with raises(ParameterError, parameter="delimiter", value="::"):
         read_table(good, delimiter="::")
     with pytest.raises(FileFormatError, match="not utf-16 text"):
         read_table(tmp_path / "plain.txt", encoding="utf-16")
@@ -240,8 +240,27 @@ def test_csv_needs_no_frame_library(tmp_path):
     path = csv(tmp_path, "a,b\nx,1\ny,2\n")
     code = (
         "import sys; sys.modules |= dict.fromkeys(['pandas', 'polars', 'pyarrow']);"
-        f"from counterpane.data.files import read_table; print(read_table({str(path)!r}));"
+        f"from counterpane.data.reading import read_table; print(read_table({str(path)!r}));"
         "assert 'sklearn' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "Table(2 rows × 2 columns: Schema(a:2, b:2))\n"
+    assert done.stdout.startswith("Table: 2 rows × 2 columns\na  b\n")
+
+
+def test_a_small_file_is_read_without_engines(tmp_path):
+    path = csv(tmp_path, "a,b,day\n" + "x,1.5,2024-01-02\ny,2.5,2024-01-03\n" * 30)
+    code = (
+        f"import sys, counterpane as cp; cp.read({str(path)!r});"
+        "print(*(m for m in sys.modules if m.startswith('counterpane.counts.')));"
+        "print(*(m for m in sys.modules if m.partition('.')[0] in"
+        " ('dask', 'pyspark', 'cupy', 'duckdb', 'sqlite3', 'pyarrow', 'pandas', 'polars')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ours, others = done.stdout.splitlines()
+    assert "counterpane.counts.open" in ours.split()
+    assert not [
+        m
+        for m in ours.split()
+        if m.startswith(("counterpane.counts.engines", "counterpane.counts.gpu"))
+    ]
+    assert others == ""

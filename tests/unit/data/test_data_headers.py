@@ -170,17 +170,17 @@ def test_the_command_is_told_of_the_header(run, tmp_path):
     written(tmp_path / "t.csv", headless("haberman"))
     code, out, errors = run("learn", "t.csv", "-o", "m.cp", "--bootstrap", "0", "--no-header")
     assert code == 0 and "header" not in out + errors
-    assert cp.load(tmp_path / "m.cp").origin.rows == 60
+    assert cp.load(tmp_path / "m.cp").record.data.rows == 60
     assert "pass --header" in run("learn", "t.csv", "-o", "m.cp", "--bootstrap", "0")[2]
     code, _, errors = run("learn", "t.csv", "-o", "m.cp", "--bootstrap", "0", "--header")
-    assert code == 0 and cp.load(tmp_path / "m.cp").origin.rows == 59
+    assert code == 0 and cp.load(tmp_path / "m.cp").record.data.rows == 59
 
 
 def test_names_that_occur_twice(run, tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", [["a", "a", "a (2)"], *ROWS])
     with pytest.warns(HeaderGuessed, match=r"occur twice; the later are called 'a \(3\)'"):
         assert cp.read(path).schema.names == ("a", "a (3)", "a (2)")
-    with pytest.raises(DataError, match="'a' occurs twice"):
+    with pytest.raises(DataError, match="'a' occurs 2 times"):
         cp.read(path, discretize="quantile")
     code, _, errors = run("learn", "t.csv", "-q", "--json")
     assert (code, errors) == (0, "")

@@ -15,9 +15,10 @@ import pytest
 import counterpane as cp
 from counterpane.data.columns import Labels, Numbers, columns_of
 from counterpane.data.excel import SheetChosen
-from counterpane.data.files import read_columns
 from counterpane.data.headers import HeaderGuessed
+from counterpane.data.reading import read_columns
 from counterpane.errors import DataError, FileFormatError, MissingExtraError, ParameterError
+from error_checks import raises
 
 ROWS = [
     {"id": i, "height": i / 7, "kind": "ab"[i % 2], "seen": i % 3 == 0, "n": i % 4}
@@ -106,7 +107,7 @@ def test_sheets(tmp_path: Path) -> None:
         assert cp.read(path).schema.names == ("a",)
     assert cp.read(path, sheet="two").schema.names == ("b",)
     assert cp.read(path, sheet=1).schema.names == ("a",)
-    with pytest.raises(cp.CounterpaneError, match="sheet 'tow' is not known; did you mean 'two'"):
+    with raises(cp.CounterpaneError, parameter="sheet", value="tow"):
         cp.read(path, sheet="tow")
     notes = [["Sales of 2024"], ["see the next sheet"]]
     rows = [["Orders of 2024"], [], ["kind", "size"], *(["ab"[i % 2], i] for i in range(30))]
@@ -116,9 +117,9 @@ def test_sheets(tmp_path: Path) -> None:
         pytest.warns(HeaderGuessed, match="the first line is above the names .*'Orders of 2024'"),
     ):
         assert cp.read(book, drop=["size"]).schema.names == ("kind",)
-    with pytest.raises(ParameterError, match=r"sheet='3'; .* has 2, counted from 1"):
+    with raises(ParameterError, parameter="sheet", value="3"):
         cp.read(path, sheet="3")
-    with pytest.raises(ParameterError, match=r"sheet='x'; .* is no Excel file"):
+    with raises(ParameterError, parameter="sheet", value="x"):
         cp.read(csv(tmp_path / "a.csv"), sheet="x")
 
 
@@ -147,7 +148,7 @@ def test_empty_and_double_columns(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="is empty"):
         cp.read(workbook(tmp_path / "a.xlsx", {"only": []}))
     double = workbook(tmp_path / "b.xlsx", {"only": [["a", "a"], [1, 2]]})
-    with pytest.raises(DataError, match="'a' occurs twice"):
+    with pytest.raises(DataError, match="'a' occurs 2 times"):
         cp.read(double, discretize=None)
     with pytest.warns(HeaderGuessed, match=r"the later are called 'a \(2\)'"):
         assert cp.read(double).schema.names == ("a", "a (2)")
@@ -162,6 +163,7 @@ def test_without_openpyxl(tmp_path: Path, monkeypatch) -> None:
         cp.read(path)
 
 
+@pytest.mark.slow
 def test_the_commands_read_them(run, tmp_path: Path) -> None:
     rows = [list(ROWS[0]), *(list(row.values()) for row in ROWS)]
     workbook(tmp_path / "t.xlsx", {"no": [["q"], [1]], "rows": rows})

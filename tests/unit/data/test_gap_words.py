@@ -10,8 +10,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.data.columns import columns_of
-from counterpane.data.gap_words import gap_words_of
-from counterpane.data.prepare import prepare
+from counterpane.data.prepare import gap_words_of, prepare
 
 
 def frame_of(n: int = 120) -> pd.DataFrame:

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 import counterpane as cp
 from counterpane.data.columns import Labels, Numbers
-from counterpane.data.encoder import as_written
-from counterpane.data.files import read_columns
+from counterpane.data.encoding import as_written
 from counterpane.data.number_formats import NumberFormat, file_decimal, find_format
 from counterpane.data.prepare import prepare
+from counterpane.data.reading import read_columns
 from counterpane.data.schema import formats_of
 from counterpane.errors import ParameterError
+from error_checks import raises
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_a_european_file(tmp_path: Path) -> None:
     assert set(formats_of(table_of(found).schema)) == {"preis", "gewicht", "stück"}
     table = cp.read(tmp_path / "euro.csv", discretize="quantile", n_bins=3)
     assert [len(v.cuts or ()) for v in table.schema] == [2, 2, 2, 0]
-    with pytest.raises(ParameterError, match=r"decimal=';'; '\.' or ',' is allowed"):
+    with raises(ParameterError, parameter="decimal", value=";"):
         cp.read(tmp_path / "euro.csv", decimal=";")
 
 

@@ -19,6 +19,7 @@ from counterpane.data.intervals import find_quantiles, find_step
 from counterpane.data.schema import Variable
 from counterpane.errors import DataError, MissingExtraError, ParameterError
 from counterpane.models.formats import native
+from error_checks import raises
 
 DAYS = [datetime.date(2020, 1, 1) + datetime.timedelta(i) for i in range(40)]
 COLUMNS = {
@@ -100,7 +101,7 @@ def test_tables_are_indexed_measured_and_arrays(table):
     assert np.asarray(table).shape == (40, 6) and np.asarray(table).dtype == object
     numbers = cp.Table.from_frame({"a": [1, 2, 3], "b": [4, 5, 4]})
     assert np.asarray(numbers).tolist() == [[1, 4], [2, 5], [3, 4]]
-    with pytest.raises(LookupError, match="did you mean 'port'"):
+    with raises(LookupError, parameter="column", value="prot"):
         table["prot"]
 
 
@@ -251,5 +252,5 @@ def test_what_is_not_installed_is_said(table, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtraError, match=r"polars is not installed.*pip install polars"):
         table.to_polars()
-    with pytest.raises(ParameterError, match="kind='spark'; 'pandas', 'polars', 'pyarrow'"):
+    with raises(ParameterError, parameter="kind", value="spark"):
         table.to_frame("spark")

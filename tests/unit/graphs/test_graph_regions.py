@@ -12,42 +12,6 @@ from counterpane.graphs import degrees_of_freedom, face_coefficients, faces, reg
 from reference.graph_reference import all_intersections, coefficient, subsets
 
 
-def random_hypergraph(rng, n):
-    return [
-        frozenset(rng.choice(n, size=int(rng.integers(0, n + 1)), replace=False).tolist())
-        for _ in range(int(rng.integers(1, 6)))
-    ]
-
-
-def test_faces_and_intersections_agree_on_400_hypergraphs():
-    rng = np.random.default_rng(0)
-    n = 5
-    for _ in range(400):
-        edges = random_hypergraph(rng, n)
-        counts, complex_ = region_graph(edges), faces(edges)
-        coefficients = face_coefficients(complex_)
-        facets = [e for e in edges if not any(e < f for f in edges)]
-        assert set(counts) == all_intersections(facets)
-        assert set(complex_) == {u for e in edges for u in subsets(e)}
-        for face in complex_:
-            assert coefficients[face] == counts.get(face, 0) == coefficient(complex_, face)
-
-        cards = rng.integers(2, 4, size=n).tolist()
-        target = int(rng.integers(2, 4))
-        table = rng.dirichlet(np.ones(np.prod(cards) * target)).reshape(*cards, target)
-        log_marginal = {
-            u: np.log(table.sum(axis=tuple(set(range(n)) - u), keepdims=True)) for u in complex_
-        }
-        by_regions = sum(c * log_marginal[r] for r, c in counts.items())
-        by_faces = sum((-1) ** len(t - u) * log_marginal[u] for t in complex_ for u in subsets(t))
-        assert np.allclose(*np.broadcast_arrays(by_regions, by_faces), rtol=0, atol=1e-10)
-
-        parameters = sum(
-            c * (target - 1) * np.prod([cards[a] for a in r], dtype=int) for r, c in counts.items()
-        )
-        assert degrees_of_freedom(complex_, cards, target) == parameters
-
-
 def test_nested_intersection_counts_zero():
     """The case that the printed algorithm gets wrong: it gives {3} the number −2."""
     counts = region_graph([{2, 3, 4}, {0, 1, 3}, {1, 3, 4}])
@@ -96,3 +60,39 @@ def test_malformed_input_is_refused():
         face_coefficients([frozenset({0})])
     with pytest.raises(ScopeError, match="holds attribute 2; cards has 2"):
         degrees_of_freedom(faces([{2}]), [2, 2], 2)
+
+
+def random_hypergraph(rng, n):
+    return [
+        frozenset(rng.choice(n, size=int(rng.integers(0, n + 1)), replace=False).tolist())
+        for _ in range(int(rng.integers(1, 6)))
+    ]
+
+
+def test_faces_and_intersections_agree_on_400_hypergraphs():
+    rng = np.random.default_rng(0)
+    n = 5
+    for _ in range(400):
+        edges = random_hypergraph(rng, n)
+        counts, complex_ = region_graph(edges), faces(edges)
+        coefficients = face_coefficients(complex_)
+        facets = [e for e in edges if not any(e < f for f in edges)]
+        assert set(counts) == all_intersections(facets)
+        assert set(complex_) == {u for e in edges for u in subsets(e)}
+        for face in complex_:
+            assert coefficients[face] == counts.get(face, 0) == coefficient(complex_, face)
+
+        cards = rng.integers(2, 4, size=n).tolist()
+        target = int(rng.integers(2, 4))
+        table = rng.dirichlet(np.ones(np.prod(cards) * target)).reshape(*cards, target)
+        log_marginal = {
+            u: np.log(table.sum(axis=tuple(set(range(n)) - u), keepdims=True)) for u in complex_
+        }
+        by_regions = sum(c * log_marginal[r] for r, c in counts.items())
+        by_faces = sum((-1) ** len(t - u) * log_marginal[u] for t in complex_ for u in subsets(t))
+        assert np.allclose(*np.broadcast_arrays(by_regions, by_faces), rtol=0, atol=1e-10)
+
+        parameters = sum(
+            c * (target - 1) * np.prod([cards[a] for a in r], dtype=int) for r, c in counts.items()
+        )
+        assert degrees_of_freedom(complex_, cards, target) == parameters

@@ -21,6 +21,36 @@ from reference.graph_reference import (
 )
 
 
+@pytest.mark.parametrize("n", [5, 64, 65, 130])
+def test_vertex_separation(n):
+    rng = np.random.default_rng(n)
+    seen = set()
+    for _ in range(30):
+        edges = random_graph(rng, n, 1.6 / n)
+        graph = UndirectedGraph(n, edges)
+        x, y, *given = rng.permutation(n)[: int(rng.integers(2, 6))].tolist()
+        got = separated(graph, x, y, given)
+        assert got == (y not in reachable(edges, {x}, given))
+        seen.add(got)
+    assert seen == {True, False}
+
+
+def test_empty_sets_are_separated():
+    assert d_separated(Dag(2, [(0, 1)]), (), 1)
+    assert separated(UndirectedGraph(2, [(0, 1)]), 0, ())
+
+
+@pytest.mark.parametrize(
+    ("test", "graph"), [(d_separated, Dag(3)), (separated, UndirectedGraph(3))]
+)
+def test_separation_refuses_overlaps_and_strangers(test, graph):
+    for x, y, given in [(0, 0, ()), (0, 1, [1]), ([0, 2], 1, 2)]:
+        with pytest.raises(ScopeError, match="more than one of x, y and given"):
+            test(graph, x, y, given)
+    with pytest.raises(GraphError, match="node 3"):
+        test(graph, 0, 1, 3)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_d_separation_of_all_triples_by_trails_and_by_the_moral_ancestral_graph(seed):
     rng = np.random.default_rng(seed)
@@ -52,37 +82,7 @@ def test_d_separation_of_sets_as_networkx(n):
     assert seen == {True, False}
 
 
-@pytest.mark.parametrize("n", [5, 64, 65, 130])
-def test_vertex_separation(n):
-    rng = np.random.default_rng(n)
-    seen = set()
-    for _ in range(30):
-        edges = random_graph(rng, n, 1.6 / n)
-        graph = UndirectedGraph(n, edges)
-        x, y, *given = rng.permutation(n)[: int(rng.integers(2, 6))].tolist()
-        got = separated(graph, x, y, given)
-        assert got == (y not in reachable(edges, {x}, given))
-        seen.add(got)
-    assert seen == {True, False}
-
-
 @pytest.mark.parametrize("n", [1, 6, 64, 65, 130])
 def test_moral_graph(n):
     edges = random_dag(np.random.default_rng(n), n, 2 / n)
     assert set(moralize(Dag(n, edges)).edges) == moral_edges(edges, set(range(n)))
-
-
-def test_empty_sets_are_separated():
-    assert d_separated(Dag(2, [(0, 1)]), (), 1)
-    assert separated(UndirectedGraph(2, [(0, 1)]), 0, ())
-
-
-@pytest.mark.parametrize(
-    ("test", "graph"), [(d_separated, Dag(3)), (separated, UndirectedGraph(3))]
-)
-def test_separation_refuses_overlaps_and_strangers(test, graph):
-    for x, y, given in [(0, 0, ()), (0, 1, [1]), ([0, 2], 1, 2)]:
-        with pytest.raises(ScopeError, match="more than one of x, y and given"):
-            test(graph, x, y, given)
-    with pytest.raises(GraphError, match="node 3"):
-        test(graph, 0, 1, 3)

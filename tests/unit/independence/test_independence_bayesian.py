@@ -52,23 +52,6 @@ def test_only_occurring_slices_count_by_default() -> None:
     assert alone == BayesianTest().bind(source_of([FLAT]))(1, 2)
 
 
-@pytest.mark.parametrize("consistent", [False, True])
-@pytest.mark.parametrize("prior", [0.5, 0.9, 0.01])
-@pytest.mark.parametrize("every", [False, True])
-def test_definition_in_high_precision(consistent: bool, prior: float, every: bool) -> None:
-    rng = np.random.default_rng(11)
-    slices = rng.integers(0, 9, (5, 3, 4))
-    slices[3] = 0
-    slices[4] *= rng.integers(0, 2, (3, 4))
-    hyper = "consistent" if consistent else "uniform"
-    test = BayesianTest(hyper=hyper, prior=prior, slices="all" if every else "observed")
-    verdict = test.bind(source_of(slices.tolist()))(1, 2, 0)
-    tables = [t for t in slices.tolist() if np.any(t)]
-    log_t, log_f, probability = naive.bayesian(tables, consistent, 5 if every else 4, prior)
-    assert verdict.log_likelihoods == pytest.approx((log_t, log_f), rel=1e-12)
-    assert verdict.probability == pytest.approx(probability, rel=1e-10)
-
-
 @pytest.mark.parametrize(
     "slices",
     [
@@ -94,14 +77,6 @@ def test_ties_go_to_independence() -> None:
             assert verdict.independent
             assert verdict.probability == pytest.approx(0.5)
             assert verdict.log_likelihoods[0] == pytest.approx(verdict.log_likelihoods[1])
-
-
-def test_bayes_rule_ties_the_numbers_together() -> None:
-    prior = 0.3
-    verdict = BayesianTest(prior=prior).bind(source_of([DIAGONAL, FLAT]))(1, 2, 0)
-    log_t, log_f = verdict.log_likelihoods
-    odds = math.exp(log_t - log_f) * prior / (1 - prior)
-    assert verdict.probability == pytest.approx(odds / (1 + odds), rel=1e-12)
 
 
 @pytest.mark.parametrize("every", [False, True])
@@ -138,3 +113,28 @@ def test_sparse_tables(every: bool) -> None:
 def test_parameters_are_checked(parameters: dict[str, object], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         BayesianTest(**parameters)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+@pytest.mark.parametrize("prior", [0.5, 0.9, 0.01])
+@pytest.mark.parametrize("every", [False, True])
+def test_definition_in_high_precision(consistent: bool, prior: float, every: bool) -> None:
+    rng = np.random.default_rng(11)
+    slices = rng.integers(0, 9, (5, 3, 4))
+    slices[3] = 0
+    slices[4] *= rng.integers(0, 2, (3, 4))
+    hyper = "consistent" if consistent else "uniform"
+    test = BayesianTest(hyper=hyper, prior=prior, slices="all" if every else "observed")
+    verdict = test.bind(source_of(slices.tolist()))(1, 2, 0)
+    tables = [t for t in slices.tolist() if np.any(t)]
+    log_t, log_f, probability = naive.bayesian(tables, consistent, 5 if every else 4, prior)
+    assert verdict.log_likelihoods == pytest.approx((log_t, log_f), rel=1e-12)
+    assert verdict.probability == pytest.approx(probability, rel=1e-10)
+
+
+def test_bayes_rule_ties_the_numbers_together() -> None:
+    prior = 0.3
+    verdict = BayesianTest(prior=prior).bind(source_of([DIAGONAL, FLAT]))(1, 2, 0)
+    log_t, log_f = verdict.log_likelihoods
+    odds = math.exp(log_t - log_f) * prior / (1 - prior)
+    assert verdict.probability == pytest.approx(odds / (1 + odds), rel=1e-12)

@@ -8,6 +8,7 @@ import pytest
 import counterpane as cp
 from counterpane.data import Schema, Table
 from counterpane.errors import ParameterError
+from error_checks import raises
 
 
 def bound(codes, **options):
@@ -71,5 +72,5 @@ def test_gap_and_level_decide():
     assert by_gap.independent and not by_level.independent
     assert by_gap.gap == pytest.approx((np.log(1000) - by_gap.statistic) / 2)
     assert by_gap.log_evidence == by_gap.gap
-    with pytest.raises(ParameterError, match="alpha=1"):
+    with raises(ParameterError, parameter="alpha", value=1):
         cp.StratifiedTest(1)

@@ -10,6 +10,7 @@ from counterpane.features import Blanket, Potential, Rules
 from counterpane.inference import map_query, marginal
 from counterpane.inference.belief_propagation import BeliefPropagation, propagate
 from counterpane.inference.map import ICM, MaxProduct, climb_to_mode, max_product
+from error_checks import raises
 
 TIGHT = BeliefPropagation(500, 1e-12)
 
@@ -163,5 +164,5 @@ def test_climbing_on_rules_and_on_conditionals():
     codes, score = climb_to_mode(network, {}, ICM())
     assert codes[:2].tolist() in ([0, 2], [1, 1])
     assert score == pytest.approx(network.pseudo_log_likelihood(codes[:, None], total=True)[0])
-    with pytest.raises(ParameterError, match="restarts=0"):
+    with raises(ParameterError, parameter="restarts", value=0):
         ICM(restarts=0)

@@ -12,7 +12,7 @@ from counterpane.data import Schema, Table
 from counterpane.errors import TableSizeError
 from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
-from counterpane.learn.bayesian.structural_em import completed_rows
+from counterpane.learners.bayesian.structural_em import completed_rows
 from counterpane.progress import Control, Stopped
 from reference.completion_reference import completions, expected_counts
 
@@ -44,28 +44,7 @@ def make(model, codes, **options):
     return Completion(scopes, model.schema.cards, codes, model.schema.names, **options)
 
 
-def family_reference(model, table, weights):
-    tables = [np.asarray(t) for t in model.tables]
-    each = [
-        expected_counts(table.codes, weights, CARDS, PARENTS, tables, (*PARENTS[i], i))
-        for i in range(6)
-    ]
-    return np.concatenate([t.ravel() for t in each])
-
-
 # ---- expected counts of families -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
-def test_expected_counts_equal_enumeration(share):
-    model = network()
-    table = with_gaps(model.sample(40, random_state=1), share, seed=2)
-    weights = np.random.default_rng(3).random(40) + 0.5
-    expected, log_weights = make(model, table.codes).expected(logs_of(model), weights)
-    np.testing.assert_allclose(expected, family_reference(model, table, weights), atol=1e-12)
-    tables = [np.asarray(t) for t in model.tables]
-    for row, log_weight in zip(table.codes.T, log_weights, strict=True):
-        assert log_weight == pytest.approx(np.log(completions(row, CARDS, PARENTS, tables)[1]))
 
 
 def test_numbers_too_small_for_floats_are_logs():
@@ -109,22 +88,6 @@ def test_an_impossible_row_is_told_and_adds_nothing():
     assert expected.tolist() == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0]
 
 
-def test_threads_and_blocks_do_not_matter(monkeypatch):
-    model = network()
-    codes = with_gaps(model.sample(300, random_state=4), 0.4, seed=5).codes
-    monkeypatch.setattr("counterpane.inference.completion.BLOCK_ROWS", 7)
-    one, many = make(model, codes), make(model, codes, n_jobs=3)
-    a, b = (c.expected(logs_of(model), np.ones(300)) for c in (one, many))
-    assert a[0].tobytes() == b[0].tobytes()
-    drawn = one.draws(logs_of(model), 4, 1)[0]
-    assert drawn.tobytes() == many.draws(logs_of(model), 4, 1)[0].tobytes()
-    monkeypatch.undo()
-    whole = make(model, codes).expected(logs_of(model), np.ones(300))
-    np.testing.assert_allclose(a[0], whole[0], rtol=1e-12)
-    assert a[1].tobytes() == whole[1].tobytes()
-    assert drawn.tobytes() == make(model, codes).draws(logs_of(model), 4, 1)[0].tobytes()
-
-
 def test_a_stop_is_heard_between_blocks(monkeypatch):
     monkeypatch.setattr("counterpane.inference.completion.BLOCK_ROWS", 5)
     model = network()
@@ -151,20 +114,6 @@ def test_what_a_row_shows_makes_a_wide_network_narrow():
 
 
 # ---- draws ---------------------------------------------------------------------------------------
-
-
-def test_draws_follow_the_distribution_given_the_row():
-    model = network(6)
-    tables = [np.asarray(t) for t in model.tables]
-    codes = with_gaps(model.sample(5, random_state=7), 0.7, seed=8).codes
-    n = 20_000
-    drawn = make(model, codes).draws(logs_of(model), n, seed=9)[0].reshape(6, 5, n)
-    for r in range(5):
-        for full, p in completions(codes[:, r], CARDS, PARENTS, tables)[0]:
-            seen = (drawn[:, r] == np.array(full)[:, None]).all(axis=0).mean()
-            assert seen == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / n) + 1e-9)
-        shown = codes[:, r] < np.array(CARDS)
-        assert (drawn[shown, r] == codes[shown, r][:, None]).all()
 
 
 def test_a_single_gap_is_drawn_in_its_shares():
@@ -230,9 +179,36 @@ def test_a_row_that_occurs_often_gets_more():
     assert fewer.total_weight == pytest.approx(8.0)
 
 
-def test_complete_rows_stay_as_they_are():
-    table = network().sample(80, random_state=21)
-    rows = completed_rows(table, network(), most=8, seed=0)
-    distinct = table.distinct()
-    assert (rows.codes == distinct.codes).all()
-    assert (rows.weights == distinct.weights).all()
+def family_reference(model, table, weights):
+    tables = [np.asarray(t) for t in model.tables]
+    each = [
+        expected_counts(table.codes, weights, CARDS, PARENTS, tables, (*PARENTS[i], i))
+        for i in range(6)
+    ]
+    return np.concatenate([t.ravel() for t in each])
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
+def test_expected_counts_equal_enumeration(share):
+    model = network()
+    table = with_gaps(model.sample(40, random_state=1), share, seed=2)
+    weights = np.random.default_rng(3).random(40) + 0.5
+    expected, log_weights = make(model, table.codes).expected(logs_of(model), weights)
+    np.testing.assert_allclose(expected, family_reference(model, table, weights), atol=1e-12)
+    tables = [np.asarray(t) for t in model.tables]
+    for row, log_weight in zip(table.codes.T, log_weights, strict=True):
+        assert log_weight == pytest.approx(np.log(completions(row, CARDS, PARENTS, tables)[1]))
+
+
+def test_draws_follow_the_distribution_given_the_row():
+    model = network(6)
+    tables = [np.asarray(t) for t in model.tables]
+    codes = with_gaps(model.sample(5, random_state=7), 0.7, seed=8).codes
+    n = 20_000
+    drawn = make(model, codes).draws(logs_of(model), n, seed=9)[0].reshape(6, 5, n)
+    for r in range(5):
+        for full, p in completions(codes[:, r], CARDS, PARENTS, tables)[0]:
+            seen = (drawn[:, r] == np.array(full)[:, None]).all(axis=0).mean()
+            assert seen == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / n) + 1e-9)
+        shown = codes[:, r] < np.array(CARDS)
+        assert (drawn[shown, r] == codes[shown, r][:, None]).all()

@@ -8,40 +8,22 @@ import math
 import numpy as np
 import pytest
 
-from counterpane.errors import ScopeError, TableSizeError
+from counterpane.errors import TableSizeError
 from counterpane.features import Potential
-from counterpane.inference import eliminate, map_query, marginal, plan_query, sample_exactly
+from counterpane.inference import map_query, marginal, sample_exactly
 from counterpane.inference.elimination import draw_states
+from counterpane.inference.junction import elimination_order
 
 
-def test_a_chain_is_planned_with_width_one():
-    plan = plan_query([(i, i + 1) for i in range(50)], [3] * 51, keep=[25])
-    assert (plan.width, plan.largest_table, len(plan.order)) == (1, 9, 50)
-    assert 25 not in plan.order
+def test_elimination_order_of_a_chain_keeps_tables_of_pairs():
+    order = elimination_order([(i, i + 1) for i in range(50)], np.full(51, 3))
+    assert sorted(order) == list(range(51))
 
 
-def test_a_clique_is_refused_before_anything_is_allocated():
+def test_elimination_order_refuses_a_clique_before_anything_is_allocated():
     scopes = list(itertools.combinations(range(30), 2))
     with pytest.raises(TableSizeError, match=r"1,073,741,824 cells \(width 29\) over 'x0', 'x1'"):
-        plan_query(scopes, [2] * 30, keep=[0], names=[f"x{i}" for i in range(30)])
-    with pytest.raises(TableSizeError, match="27 cells"):
-        plan_query([], [3] * 3, keep=[0, 1, 2], max_cells=26)
-    assert plan_query([], [3] * 3, keep=[0, 1, 2], joint=False, max_cells=3).largest_table == 1
-
-
-def test_fewest_fill_is_tried_when_the_first_plan_is_dear():
-    # A grid: its best order has width about its side, whichever rule finds it.
-    side = 6
-    grid = [(r * side + c, r * side + c + 1) for r in range(side) for c in range(side - 1)]
-    grid += [(r * side + c, r * side + c + side) for r in range(side - 1) for c in range(side)]
-    plan = plan_query(grid, [4] * side**2, keep=[0])
-    assert plan.width <= 7
-    assert sorted(plan.order) == list(range(1, side**2))
-
-
-def test_keep_must_not_repeat():
-    with pytest.raises(ScopeError):
-        plan_query([(0, 1)], [2, 2], keep=[1, 1])
+        elimination_order(scopes, np.full(30, 2), [f"x{i}" for i in range(30)])
 
 
 def test_a_thousand_factors_do_not_underflow():
@@ -60,12 +42,10 @@ def test_small_entries_survive_until_evidence_needs_them():
     assert math.isclose(log_weight, 100 * (math.log(2) - 20))
 
 
-def test_run_keeps_the_order_of_axes_and_variables_without_a_potential():
-    table = np.log(np.arange(1.0, 7.0).reshape(2, 3))
-    plan = plan_query([(0, 1)], [2, 3, 4], keep=[2, 1, 0])
-    found = eliminate(plan, [Potential((0, 1), table)])
-    assert found.scope == (2, 1, 0)
-    np.testing.assert_allclose(found.log_values, np.broadcast_to(table.T, (4, 3, 2)))
+def test_marginal_keeps_the_order_of_axes_and_variables_without_a_potential():
+    table = np.arange(1.0, 7.0).reshape(2, 3)
+    found, log_weight = marginal([Potential((0, 1), np.log(table))], [2, 3, 4], [2, 1, 0], {})
+    np.testing.assert_allclose(found * math.exp(log_weight), np.broadcast_to(table.T, (4, 3, 2)))
 
 
 def test_impossible_evidence_weighs_nothing():

@@ -13,6 +13,7 @@ from counterpane.features import Potential
 from counterpane.inference import ExactRun, Limits, limited
 from counterpane.inference.limits import current_limits, parse_memory
 from counterpane.models.certainty import InexactAnswer
+from error_checks import raises
 
 SIDE = 9
 
@@ -80,10 +81,10 @@ def test_limits_of_a_question():
     assert current_limits() == Limits()
     assert parse_memory("500 MB") == parse_memory(500e6) == 500e6
     for bad in ("much", 0, -1, "-3 GB", True):
-        with pytest.raises(ParameterError, match="max_memory"):
+        with raises(ParameterError, parameter="max_memory"):
             parse_memory(bad)
     for bad in (-1, "soon", math.nan):
-        with pytest.raises(ParameterError, match="exact="), limited(exact=bad):
+        with raises(ParameterError, parameter="exact"), limited(exact=bad):
             pass
 
 

@@ -20,6 +20,7 @@ from counterpane.inference.gibbs import Gibbs
 from counterpane.inference.map import ICM, MaxProduct
 from counterpane.inference.mean_field import MeanField
 from counterpane.models.certainty import InexactAnswer
+from error_checks import raises
 
 LONG = Gibbs(n_samples=5000)
 METHODS = ["gibbs", "mean_field", "bp", LONG, MeanField(), BeliefPropagation(damping=0.2)]
@@ -87,6 +88,7 @@ def test_every_method_is_near_where_variables_are_weakly_tied(small, method):
             small.query(["x3", "x0"], method=method)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_estimated_with_a_warning(wide):
     with pytest.raises(TableSizeError, match="method='gibbs', 'mean_field', 'bp' or 'join_graph'"):
         wide.query("x7", method="exact")
@@ -115,6 +117,7 @@ def test_what_does_not_fit_is_estimated_with_a_warning(wide):
         assert wide.map_query(["x7"], {"x3": 1}) == {"x7": 1}
 
 
+@pytest.mark.slow
 def test_an_estimate_is_trusted_if_sampling_and_propagation_agree():
     weak, strong = (
         cp.MarkovNetwork(
@@ -245,15 +248,15 @@ def test_dependency_networks_are_sampled_without_a_warning():
 
 
 def test_bad_methods(small):
-    with pytest.raises(UnknownNameError, match="did you mean 'gibbs'"):
+    with raises(UnknownNameError, parameter="method", value="gibs"):
         small.query("x0", method="gibs")
-    with pytest.raises(UnknownNameError, match="did you mean 'icm'"):
+    with raises(UnknownNameError, parameter="method", value="icn"):
         small.map_query(method="icn")
     for method in (ICM(), MaxProduct(), 5, None):
-        with pytest.raises(ParameterError, match="answers no question"):
+        with raises(ParameterError, parameter="method"):
             small.query("x0", method=method)
     for method in (LONG, None):
-        with pytest.raises(ParameterError, match="finds no best row"):
+        with raises(ParameterError, parameter="method"):
             small.map_query(method=method)
     with pytest.raises(ParameterError, match="MeanField draws no rows"):
         small.sample(5, method="mean_field")
@@ -269,5 +272,5 @@ def test_a_start_is_given_by_name():
         assert model.query_many("a", {"b": [state]}, method=start)[0][state] == 1.0
         assert model.marginals(method=start)["b"][state] == 1.0
         assert set(model.sample(9, method=start).codes.reshape(-1)) == {int(state == "yes")}
-    with pytest.raises(StateError, match="'maybe'"):
+    with raises(StateError, parameter="b", value="maybe"):
         model.query("a", method=Gibbs(start={"b": "maybe"}))

@@ -7,7 +7,7 @@ import pytest
 
 import counterpane as cp
 from counterpane._core import boosting as kernels
-from counterpane.learn.boosting.fold_boosting import BinnedRows, TreeShape, boost_once
+from counterpane.learners.boosting.fold_boosting import BinnedRows, TreeShape, boost_once
 from counterpane.models import box_parts
 from counterpane.models.binning import Binning
 from counterpane.models.boosted_member import BoostedMember

@@ -11,6 +11,9 @@ import counterpane as cp
 from counterpane.errors import FileFormatError, ParameterError, ScopeError
 from counterpane.features import Potential, Rules, Tree
 from counterpane.models import dependency_network
+from counterpane.models.record import LearnerRecord, LearningRecord
+
+RECORD = LearningRecord(LearnerRecord(text="by hand"))
 
 CARDS = (2, 3, 2)
 NAMES = ("a", "b", "c")
@@ -25,7 +28,7 @@ def make(*, impossible=False):
     tree = Tree(CARDS, 0, [1, -1, -1], [2, 0, 0], [[1, 2], [-1, -1], [-1, -1]], logs)
     rules = Rules.from_list(CARDS, [(1.5, [(1, 0, True), (0, 1, False)]), (0.5, [(1, 1, False)])])
     table = Potential((2, 1), np.log([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]))
-    return cp.DependencyNetwork(SCHEMA, [[tree], [rules, table], []], provenance={"by": "hand"})
+    return cp.DependencyNetwork(SCHEMA, [[tree], [rules, table], []], record=RECORD)
 
 
 def conditional_of_b(a, c):
@@ -148,7 +151,7 @@ def test_files_keep_every_bit(tmp_path, suffix, impossible):
     assert isinstance(again, cp.DependencyNetwork)
     native = ".cp" in suffix
     assert again.schema == (SCHEMA if native else cp.Schema.from_cards(CARDS, prefix="v"))
-    assert again.provenance == ({"by": "hand"} if native else None)
+    assert again.record == (RECORD if native else LearningRecord())
     codes = every_row().codes
     rows = cp.Table(again.schema, codes[:, codes[1] < 2] if impossible else codes)
     ours = cp.Table(SCHEMA, rows.codes)

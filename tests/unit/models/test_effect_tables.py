@@ -48,7 +48,7 @@ def test_tables_are_what_rows_get(model_and_rows):
     looked_at = 0
     for place, names in enumerate(model.hyperedges):
         table = effect_table(model, names, most=None if len(names) == 1 else 200)
-        smooth = len(names) == 1 and "InteractionClassifier" in model.provenance["learner"]
+        smooth = len(names) == 1 and "InteractionClassifier" in model.record.learner.text
         inside = np.ones(len(rows), dtype=bool)
         cells = []
         for axis in table.axes:

@@ -13,6 +13,7 @@ import counterpane as cp
 from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.effects import log_odds, measure_effects
 from counterpane.models.purified import lower_order, purified
+from error_checks import raises
 
 ROWS = 20_000
 
@@ -61,7 +62,9 @@ def test_everything_says_the_same_effect(learner, tmp_path):
     text = path.read_text()
     content = json.loads(text.split('type="application/json">')[1].split("</script>")[0])
     names = [c["n"] for c in content["columns"]]
-    listed = {tuple(sorted(names[c] for c in k[0])): k[2] for k in content["listed"]}
+    listed = {
+        tuple(sorted(names[c] for c in k["columns"])): k["strength"] for k in content["listed"]
+    }
     assert listed["x",] == pytest.approx(size, rel=0.01)
     block = next(b for b in content["panels"]["blocks"] if b["c"] == [names.index("x"), 4])
     assert np.abs(block["v"][0]).tolist() == pytest.approx([size] * 2, abs=0.02)
@@ -281,5 +284,5 @@ def test_there_are_no_shares_of_few_samples():
         found = cp.InteractionClassifier(bootstrap=samples).fit(frame, "y")
         assert not any("share" in r for r in found.interactions_)
         assert found.model_.effects.samples == samples
-    with pytest.raises(cp.errors.ParameterError, match="bootstrap=-1; 0 or more samples"):
+    with raises(cp.errors.ParameterError, parameter="bootstrap", value=-1):
         cp.InteractionClassifier(bootstrap=-1).fit(frame, "y")

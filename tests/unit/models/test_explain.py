@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.data.encoder import UnknownCells
+from counterpane.data.encoding import UnknownCells
 from counterpane.models.effects import explained_probabilities
 
 ROW = {"status": "third", "age": "adult", "sex": "male"}
@@ -279,7 +279,7 @@ def test_an_explanation_prints_sums_and_is_a_table_in_a_notebook() -> None:
     parts = records.parts(records.predicted)
     total = records.log_odds(records.predicted)
     assert sum(value for _, value in parts) == pytest.approx(total, abs=0.0005)
-    assert f"{total:+8.3f}  in total" in str(records)
+    assert f"{total:+.3f}  in total" in str(records)
     page = records._repr_html_()
     assert "&lt;b&gt;" in page and "<b>" not in page
     assert page.count("<tr>") == len(parts) + 1

@@ -152,11 +152,3 @@ def test_chains_that_disagree_are_averaged_with_propagation_by_precision():
     assert np.abs(means[1] - sampled[1].probabilities).max() < 0.01
     same = {v: e.probabilities for v, e in sampled.items()}
     assert squared_bias(sampled, same) == LEAST_BIAS
-
-
-def test_the_same_question_has_the_same_answer():
-    model = ring(1.0)
-    first, second = (
-        model.marginals({}, exact=False, method=cp.Auto(0.3))["x4"].probabilities for _ in range(2)
-    )
-    assert first.tolist() == second.tolist()

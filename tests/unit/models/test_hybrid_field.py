@@ -10,6 +10,10 @@ import pytest
 import counterpane as cp
 from counterpane.errors import GraphError, ParameterError, ScopeError, UnknownNameError
 from counterpane.features import Potential
+from counterpane.models.record import LearnerRecord, LearningRecord
+from error_checks import raises
+
+RECORD = LearningRecord(LearnerRecord(text="by hand"))
 
 
 def random_network(seed, cards, edges, names=None):
@@ -78,7 +82,7 @@ def test_views():
     assert set(field.local_graph("x1").edges) == {("x0", "x2"), ("x1", "x2"), ("x1", "x4")}
     lonely = cp.HybridRandomField(cp.Schema.from_cards([2]), [[Potential([0], np.log([0.5, 0.5]))]])
     assert list(lonely.local_graph("x0").nodes) == ["x0"]
-    with pytest.raises(UnknownNameError, match="x9"):
+    with raises(UnknownNameError, parameter="column", value="x9"):
         field.local_graph("x9")
 
 
@@ -103,7 +107,7 @@ def test_a_field_whose_networks_agree_becomes_a_markov_network():
 @pytest.mark.parametrize("name", ["field.cp", "field.dn", "field.cn.gz"])
 def test_files(tmp_path, name):
     others = [random_network(s, [2, 3, 2, 2, 3], NETWORK.dag.edges) for s in range(5)]
-    field = cp.HybridRandomField(NETWORK.schema, others, provenance={"from": "a test"})
+    field = cp.HybridRandomField(NETWORK.schema, others, record=RECORD)
     field.save(tmp_path / name)
     loaded = cp.load(tmp_path / name)
     codes = ROWS.codes  # Libra's files keep no names
@@ -112,7 +116,7 @@ def test_files(tmp_path, name):
     if name.endswith(".cp"):
         assert type(loaded) is cp.HybridRandomField
         assert np.array_equal(loaded.full_conditionals(ROWS), expected)
-        assert loaded.provenance == {"from": "a test"}
+        assert loaded.record == RECORD
         assert loaded.blankets == field.blankets
 
 
@@ -149,5 +153,5 @@ def test_networks_of_other_columns_are_refused():
         cp.HybridRandomField(TWO, [random_network(0, [2], [], names=["x1"]), [COIN[1]]])
     with pytest.raises(ScopeError, match="other states than the schema"):
         cp.HybridRandomField(TWO, [random_network(0, [3], [], names=["x0"]), [COIN[1]]])
-    with pytest.raises(UnknownNameError, match="x7"):
+    with raises(UnknownNameError, parameter="column", value="x7"):
         cp.HybridRandomField(TWO, [random_network(0, [2], [], names=["x7"]), [COIN[1]]])

@@ -15,6 +15,7 @@ import counterpane as cp
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import DataError, ParameterError
 from counterpane.graphs import Dag
+from error_checks import raises
 
 
 def small_network(seed=0):
@@ -368,7 +369,7 @@ def test_unknown_states_and_columns_stay(tmp_path):
     with pytest.raises(DataError, match=r"no column of the frame \('cabin'\) is a column of the"):
         model.impute({"cabin": [None]})
     for wrong in (0, 2.5, -1, 10**6):
-        with pytest.raises(ParameterError, match="draws="):
+        with raises(ParameterError, parameter="draws"):
             model.impute(frame, draws=wrong)
 
 

@@ -21,6 +21,7 @@ from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork, storage
 from counterpane.models.formats.native import Content, write_native
 from counterpane.models.mixture import Mixture
+from counterpane.models.record import LearnerRecord, LearningRecord
 
 SCHEMA = Schema.from_cards([2, 3, 2])
 ROWS = np.array(list(product(range(2), range(3), range(2)))).T
@@ -215,11 +216,11 @@ def mixtures_are_known(monkeypatch):
 
 
 def test_saved_and_loaded_bit_for_bit(model, tmp_path):
-    model.provenance = {"learner": "by hand"}
+    model.record = LearningRecord(learner=LearnerRecord(text="by hand"))
     model.save(tmp_path / "mixture.cp")
     loaded = cp.load(tmp_path / "mixture.cp")
     assert isinstance(loaded, Mixture)
-    assert loaded.provenance == {"learner": "by hand"}
+    assert loaded.record == model.record
     assert loaded.weights.tobytes() == model.weights.tobytes()
     for a, b in zip(loaded.models, model.models, strict=True):
         assert a.dag == b.dag
@@ -240,6 +241,6 @@ def test_saved_and_loaded_bit_for_bit(model, tmp_path):
 )
 def test_hostile_files_are_refused(model, tmp_path, name, value):
     arrays = model.to_arrays() | {name: value}
-    write_native(tmp_path / "bad.cp", Content("mixture", SCHEMA, arrays, None))
+    write_native(tmp_path / "bad.cp", Content("mixture", SCHEMA, arrays, {}))
     with pytest.raises(FileFormatError, match="holds no valid model"):
         cp.load(tmp_path / "bad.cp")

@@ -21,6 +21,7 @@ from counterpane.errors import (
 )
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork
+from error_checks import raises
 
 SMOKE = [0.7, 0.3]
 LUNG = [[0.99, 0.01], [0.9, 0.1]]
@@ -58,14 +59,14 @@ def test_evidence_finds_states_by_interval_text_and_missing(model):
     by_number = model.query("test", {"age": 61, "lung": True})
     assert math.isclose(by_number[1], 0.9)
     assert math.isclose(model.query("test", {"age": None, "lung": True})["1"], 0.5)
-    with pytest.raises(StateError, match="'smoke': 'maybe' is not one of 2 states"):
+    with raises(StateError, parameter="smoke", value="maybe"):
         model.query("lung", {"smoke": "maybe"})
 
 
 def test_questions_that_make_no_sense_are_refused(model):
-    with pytest.raises(UnknownNameError, match="did you mean 'smoke'"):
+    with raises(UnknownNameError, parameter="column", value="smokes"):
         model.query("smokes")
-    with pytest.raises(UnknownNameError, match="did you mean 'lung'"):
+    with raises(UnknownNameError, parameter="column", value="Lung"):
         model.query("smoke", {"Lung": True})
     with pytest.raises(EvidenceError, match="'lung' is both asked and given"):
         model.query(["smoke", "lung"], {"lung": True})
@@ -177,7 +178,7 @@ def test_counts_with_tables_of_pseudo_counts():
     assert model.strengths[0] == 8.0
     with pytest.raises(ParameterError, match="positive prior"):
         BayesianNetwork.from_counts(schema, dag, [[0, 0]], equivalent_sample_size=0.0)
-    with pytest.raises(ParameterError, match="equivalent_sample_size"):
+    with raises(ParameterError, parameter="equivalent_sample_size", value=-1.0):
         BayesianNetwork.from_counts(schema, dag, [[0, 0]], equivalent_sample_size=-1.0)
     with pytest.raises(ScopeError, match="shape"):
         BayesianNetwork.from_counts(schema, dag, [[3, 1, 2]])
@@ -201,6 +202,6 @@ def test_answers_print_as_tables(model):
     wide = BayesianNetwork(
         Schema([Variable("<b>", tuple(range(100)))]), Dag(1), [np.full(100, 0.01)]
     ).query("<b>")
-    assert repr(wide).splitlines()[-1].split() == ["…", "(76", "more)"]
+    assert repr(wide).splitlines()[-1].split() == ["…", "80", "more"]
     assert "&lt;b&gt;" in wide._repr_html_()
     assert "<b>" not in wide._repr_html_()

@@ -19,6 +19,7 @@ from counterpane.errors import (
 )
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork
+from error_checks import raises
 
 
 @pytest.fixture(name="model")
@@ -88,9 +89,9 @@ def test_bad_virtual_evidence_is_refused_by_name(model, likelihoods):
 def test_virtual_evidence_that_clashes_is_refused(model):
     with pytest.raises(EvidenceError, match="'smoke' has both evidence and virtual evidence"):
         model.query("lung", {"smoke": "no"}, virtual_evidence={"smoke": [1, 2]})
-    with pytest.raises(StateError, match="'maybe' is not one of 2 states"):
+    with raises(StateError, parameter="smoke", value="maybe"):
         model.query("lung", virtual_evidence={"smoke": {"maybe": 1.0}})
-    with pytest.raises(UnknownNameError, match="did you mean 'smoke'"):
+    with raises(UnknownNameError, parameter="column", value="smok"):
         model.query("lung", virtual_evidence={"smok": [1, 2]})
 
 
@@ -171,14 +172,14 @@ def test_impossible_rows_are_named_or_answered_by_the_prior(model):
     assert answers.log_evidence[2] == -math.inf
     np.testing.assert_allclose(answers.probabilities[2], [0.7, 0.3])
     assert np.isfinite(answers.log_evidence[:2]).all()
-    with pytest.raises(ParameterError, match="'error' or 'prior'"):
+    with raises(ParameterError, parameter="impossible", value="nan"):
         model.query_many("smoke", frame, impossible="nan")
 
 
 def test_frames_that_say_nothing_are_refused(model):
     with pytest.raises(DataError, match="no column of the frame"):
         model.query_many("smoke", {"Lung": [True], "smoke": ["no"]})
-    with pytest.raises(StateError, match="row 1: 'perhaps'"):
+    with raises(StateError, parameter="smoke", value="perhaps"):
         model.query_many("lung", {"smoke": ["no", "perhaps"]})
     with pytest.raises(ParameterError, match="each variable once"):
         model.query_many(["lung", "lung"], FRAME)
@@ -214,7 +215,7 @@ def test_weighted_samples_stand_for_the_posterior(model):
     assert np.array_equal(plain.codes, model.sample(100, random_state=3).codes)
     with pytest.raises(EvidenceError, match="none of 50 rows agrees"):
         model.sample_weighted(50, {"lung": False, "test": 1}, random_state=0)
-    with pytest.raises(ParameterError, match="whole number from 1"):
+    with raises(ParameterError, parameter="n", value=0):
         model.sample_weighted(0)
 
 

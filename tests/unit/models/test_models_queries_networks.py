@@ -13,8 +13,6 @@ from counterpane.models import load
 FOLDER = Path(os.environ.get("COUNTERPANE_DATA", "")) / "networks"
 NETWORKS = sorted(p.name.split(".")[0] for p in FOLDER.glob("*.bif.gz"))
 needs_data = pytest.mark.skipif(not NETWORKS, reason="COUNTERPANE_DATA has no networks folder")
-# pyAgrum runs out of memory on link with little evidence, and takes long on pigs with none.
-N_GIVEN = {"link": [250], "pigs": [5]}
 N_ROWS = 12
 
 
@@ -34,6 +32,44 @@ def network_in_both(request, pyagrum):
         table = network.tables[i].transpose([family.index(v) for v in axes])
         other.cpt(name)[:] = np.ascontiguousarray(table)
     return request.param, network, other
+
+
+@needs_data
+def test_queries_of_rows_equal_lazy_propagation(pair, pyagrum):
+    _, network, other = pair
+    names = network.schema.names
+    rng = np.random.default_rng(3)
+    chosen = rng.permutation(len(names))[:6].tolist()
+    asked, told = names[chosen[0]], [names[v] for v in chosen[1:]]
+    rows = network.sample(N_ROWS, random_state=rng).select(told)
+    codes = rows.codes.copy()
+    holes = rng.random(codes.shape) < 0.3
+    codes = np.where(holes, rows.schema.cards[:, None], codes)
+    answers = network.query_many(asked, type(rows)(rows.schema, codes))
+    propagation = pyagrum.LazyPropagation(other)
+    propagation.addTarget(asked)
+    for r in range(N_ROWS):
+        seen = [c for c in range(len(told)) if not holes[c, r]]
+        propagation.eraseAllEvidence()
+        propagation.setEvidence({told[c]: int(codes[c, r]) for c in seen})
+        propagation.makeInference()
+        expected = propagation.posterior(asked).toarray()
+        np.testing.assert_allclose(answers.probabilities[r], expected, rtol=0, atol=1e-9)
+        single = network.query(asked, {told[c]: rows.schema[c].states[codes[c, r]] for c in seen})
+        np.testing.assert_allclose(single.probabilities, expected, rtol=0, atol=1e-9)
+
+
+@needs_data
+def test_best_explanation_of_alarm_beats_its_samples():
+    network = load(FOLDER / "alarm.bif.gz")
+    evidence = {"HRBP": "HIGH", "PRESS": "LOW"}
+    best = network.map_query(evidence=evidence)
+    frame = {name: [state] for name, state in {**best, **evidence}.items()}
+    rows = network.sample(2000, evidence, random_state=0)
+    assert network.score_samples(frame)[0] >= network.score_samples(rows).max()
+
+
+N_GIVEN = {"link": [250], "pigs": [5]}
 
 
 def random_evidence(network, n_given, seed):
@@ -74,38 +110,3 @@ def test_virtual_evidence_equals_lazy_propagation(pair, pyagrum):
     for variable, answer in network.marginals(evidence, virtual_evidence=soft).items():
         expected = propagation.posterior(variable).toarray()
         np.testing.assert_allclose(answer.probabilities, expected, rtol=0, atol=1e-9)
-
-
-@needs_data
-def test_queries_of_rows_equal_lazy_propagation(pair, pyagrum):
-    _, network, other = pair
-    names = network.schema.names
-    rng = np.random.default_rng(3)
-    chosen = rng.permutation(len(names))[:6].tolist()
-    asked, told = names[chosen[0]], [names[v] for v in chosen[1:]]
-    rows = network.sample(N_ROWS, random_state=rng).select(told)
-    codes = rows.codes.copy()
-    holes = rng.random(codes.shape) < 0.3
-    codes = np.where(holes, rows.schema.cards[:, None], codes)
-    answers = network.query_many(asked, type(rows)(rows.schema, codes))
-    propagation = pyagrum.LazyPropagation(other)
-    propagation.addTarget(asked)
-    for r in range(N_ROWS):
-        seen = [c for c in range(len(told)) if not holes[c, r]]
-        propagation.eraseAllEvidence()
-        propagation.setEvidence({told[c]: int(codes[c, r]) for c in seen})
-        propagation.makeInference()
-        expected = propagation.posterior(asked).toarray()
-        np.testing.assert_allclose(answers.probabilities[r], expected, rtol=0, atol=1e-9)
-        single = network.query(asked, {told[c]: rows.schema[c].states[codes[c, r]] for c in seen})
-        np.testing.assert_allclose(single.probabilities, expected, rtol=0, atol=1e-9)
-
-
-@needs_data
-def test_best_explanation_of_alarm_beats_its_samples():
-    network = load(FOLDER / "alarm.bif.gz")
-    evidence = {"HRBP": "HIGH", "PRESS": "LOW"}
-    best = network.map_query(evidence=evidence)
-    frame = {name: [state] for name, state in {**best, **evidence}.items()}
-    rows = network.sample(2000, evidence, random_state=0)
-    assert network.score_samples(frame)[0] >= network.score_samples(rows).max()

@@ -72,9 +72,9 @@ def test_classifiers_and_bootstraps(nasty):
     result = cp.bootstrap(cp.HillClimb(), nasty, 20, random_state=0)
     told = words(result._repr_html_())
     assert "20 samples, 3 columns" in told
-    first = result.strength[0]
+    first = result.edges[0]
     assert "share of 20 samples" in told
-    assert f"{first['strength']:.2f}" in told
+    assert f"{first.share:.2f}" in told
     few = words(cp.bootstrap(cp.HillClimb(), nasty, 5, random_state=0)._repr_html_())
     assert "No shares are shown: at least 20 samples are needed." in few
     marked = cp.NaiveBayes().fit(nasty, "b")._repr_html_()
@@ -111,8 +111,11 @@ def test_wide_tables_and_models_stay_small():
     page = table._repr_html_()
     assert len(page) < 15_000
     assert "9,980 more" in words(page)
-    long = cp.Table.from_frame({"x" * 5_000: [f"{'s' * 3_000}{i}" for i in range(15)]})
+    cells = [f"{'s' * 3_000}{i}" for i in range(15)]
+    long = cp.Table.from_frame({"x" * 5_000: cells * 2})
     assert len(long._repr_html_()) < 3_000
+    small = cp.Table.from_frame({"x" * 5_000: cells})
+    assert len(small._repr_html_()) < 300 * (len(cells) + 1)
     star = cp.Dag(100, [(0, i) for i in range(1, 100)])
     counts = [[1, 1]] + [np.ones((2, 2))] * 99
     model = cp.BayesianNetwork.from_counts(cp.Schema.from_cards([2] * 100), star, counts)

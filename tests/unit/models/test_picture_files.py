@@ -15,18 +15,21 @@ from counterpane.data.schema import Schema, Variable
 from counterpane.errors import MissingExtraError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.models import pictures
+from counterpane.models.record import LearnerRecord, LearningRecord
+
+LEARNED = LearningRecord(LearnerRecord(text="HillClimb()"))
 
 SVG = "{http://www.w3.org/2000/svg}"
 ODD = ('say "hi"', "back\\slash", "<b> & co", "two\nlines")
 
 
-def collider(provenance=None):
+def collider(record=None):
     """a → c ← b, which all equivalent networks share, and d — a, which they do not."""
     schema = Schema(Variable(name, ("no", "yes")) for name in ODD)
     dag = Dag(4, [(0, 2), (1, 2), (3, 0)])
     rng = np.random.default_rng(0)
     tables = [rng.dirichlet([1, 1], (2,) * len(dag.parents(i))) for i in range(4)]
-    return cp.BayesianNetwork(schema, dag, tables, provenance=provenance)
+    return cp.BayesianNetwork(schema, dag, tables, record=record)
 
 
 def dot_edges(path):
@@ -38,7 +41,7 @@ def dot_edges(path):
 
 
 def test_dot_has_arrows_where_the_class_has(tmp_path):
-    collider({"learner": "HillClimb()"}).save_picture(tmp_path / "net.dot")
+    collider(LEARNED).save_picture(tmp_path / "net.dot")
     edges = dot_edges(tmp_path / "net.dot")
     assert len(edges) == 3
     assert edges['say "hi"', "<b> & co"] and edges["backslash", "<b> & co"]
@@ -51,7 +54,7 @@ def test_a_network_that_somebody_wrote_keeps_its_arrows(tmp_path):
 
 
 def test_svg_is_a_page_with_all_names_and_one_head_for_each_arrow(tmp_path):
-    collider({"learner": "HillClimb()"}).save_picture(tmp_path / "net.svg")
+    collider(LEARNED).save_picture(tmp_path / "net.svg")
     root = ET.parse(tmp_path / "net.svg").getroot()
     assert {text.text for text in root.iter(f"{SVG}text")} == set(ODD)
     heads = [p for p in root.iter(f"{SVG}path") if p.get("fill") == "currentColor"]

@@ -44,9 +44,9 @@ def test_a_learned_model_updates_after_a_file(tmp_path: Any) -> None:
     updated = loaded.update(rest)
     whole = cp.fit_parameters(cp.MemoryCounts(table), loaded.dag, equivalent_sample_size=2.5)
     assert same_bits(updated, whole)
-    assert updated.provenance["rows"] == 2201
-    assert updated.provenance["updates"] == 1
-    assert "data" not in updated.provenance
+    assert updated.record.data.rows == 2201
+    assert updated.record.data.updates == 1
+    assert updated.record.data.fingerprint is None
     frame = {name: table[name] for name in table.schema.names}
     assert same_bits(learner.model_.update(frame), learner.model_.update(table))
 

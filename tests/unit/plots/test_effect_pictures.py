@@ -12,6 +12,7 @@ import counterpane as cp
 from counterpane.errors import ParameterError
 from counterpane.models.effect_tables import effect_table
 from counterpane.plots import effects, top_effects
+from error_checks import raises
 
 mpl.use("Agg")
 
@@ -122,5 +123,5 @@ def test_a_page_of_the_largest_effects(iris, messy):
 
 
 def test_an_unknown_class_is_refused(messy):
-    with pytest.raises(ParameterError, match="state='gone' is no class"):
+    with raises(ParameterError, parameter="state", value="gone"):
         effects(messy, "age", state="gone")

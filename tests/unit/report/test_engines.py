@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -12,10 +16,12 @@ import numpy as np
 import pytest
 
 import counterpane as cp
+from counterpane.graphs import Dag
+from counterpane.inference import CliqueTree
 from counterpane.report import engines
-from counterpane.report.engines import clique_tree, engine_of
+from counterpane.report.engines import engine_of
 from counterpane.report.packing import packed
-from counterpane.report.page import ENGINE_SCRIPTS, page_scripts, page_source
+from counterpane.report.page import ENGINES, page_modules, page_script, page_source
 
 PAGE_BYTES = 120_000
 
@@ -28,7 +34,9 @@ def test_clique_trees_hold_all_factors_and_are_connected(seed: int) -> None:
         tuple(rng.choice(n, min(n, int(rng.integers(1, 4))), replace=False).tolist())
         for _ in range(n)
     ] + [(v,) for v in range(n)]
-    cliques, parents = clique_tree(scopes, rng.permutation(n).tolist())
+    tree = CliqueTree(scopes, np.full(n, 2))
+    cliques, parents = tree.cliques, tree.parents
+    assert all(set(s) <= set(cliques[k]) for s, k in zip(scopes, tree.owners, strict=True))
     assert parents[0] == -1 and all(0 <= p < k for k, p in enumerate(parents) if k)
     for scope in scopes:
         assert any(set(scope) <= set(clique) for clique in cliques)
@@ -42,6 +50,14 @@ def test_clique_trees_hold_all_factors_and_are_connected(seed: int) -> None:
     for clique, p in zip(cliques[1:], parents[1:], strict=True):
         shared = [v for v in cliques[p] if v in clique]
         assert list(clique[len(clique) - len(shared) :]) == shared
+
+
+def test_page_answers_for_a_column_with_one_state() -> None:
+    schema = cp.Schema([cp.Variable("a", ("x",)), cp.Variable("b", ("n", "y"))])
+    network = cp.BayesianNetwork(schema, Dag(2, [(0, 1)]), [[1.0], [[0.25, 0.75]]])
+    spec = engine_of(network)
+    cliques = np.frombuffer(base64.b64decode(spec["cliques"]["b"]), "<i4")
+    assert spec["kind"] == "tree" and sorted(cliques.tolist()) == [0, 1]
 
 
 def test_a_model_beyond_the_limit_keeps_its_prior_bars(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,21 +82,47 @@ def test_arrays_are_little_endian() -> None:
     assert packed(np.array([True, False]).astype(np.uint8))["t"] == "u1"
 
 
-def all_scripts() -> set[str]:
-    return {name for kind in ENGINE_SCRIPTS for name in page_scripts(kind)}
+def all_modules() -> set[str]:
+    return {name for kind in ENGINES for name in page_modules(kind, report=True)} | {
+        name for kind in ENGINES for name in page_modules(kind, report=False)
+    }
 
 
-@pytest.mark.parametrize("kind", list(ENGINE_SCRIPTS))
+@pytest.mark.parametrize("kind", list(ENGINES))
 def test_page_code_is_small_and_in_short_files(kind: str) -> None:
-    sources = [page_source(f"explorer/{name}") for name in page_scripts(kind)]
+    sources = [page_source(name) for name in page_modules(kind, report=False)]
     assert all(len(source.splitlines()) <= 500 for source in sources)
-    rest = [page_source(name) for name in ("page.html", "report.css")]
-    assert sum(len(source.encode()) for source in [*sources, *rest]) < PAGE_BYTES
+    script = page_script(kind, report=False)
+    rest = [page_source(name) for name in ("page.html", "page.css")]
+    assert sum(len(source.encode()) for source in [script, *rest]) < PAGE_BYTES
+
+
+@pytest.mark.parametrize("kind", list(ENGINES))
+def test_page_modules_follow_what_they_import_and_leave_nothing_behind(kind: str) -> None:
+    modules = page_modules(kind, report=True)
+    assert modules[0] == "engines/arrays.js" and modules[-1] == "report/main.js"
+    assert ("engines/tree.js" in modules) == (kind in ("tree", "mixture"))
+    script = page_script(kind, report=True)
+    assert not re.search(r"^(import|export) ", script, re.MULTILINE)
 
 
 def test_each_script_is_on_some_page() -> None:
-    folder = files("counterpane.report") / "explorer"
-    assert {entry.name for entry in folder.iterdir()} == all_scripts()
+    folder = Path(str(files("counterpane.report"))) / "web"
+    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.js")} == all_modules()
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_scripts_pass_their_own_tests() -> None:
+    """The engines answer as Python does; see tests/web."""
+    done = subprocess.run(
+        ["node", "--test", "tests/web/"],
+        cwd=Path(__file__).parents[3],
+        env=os.environ | {"PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
 
 
 def test_the_explorer_is_one_file_that_loads_nothing(tmp_path: Path) -> None:
@@ -117,8 +159,8 @@ def test_a_wheel_has_the_files_of_the_page() -> None:
         mode="default",
     )
     names = {Path(path).relative_to("counterpane").as_posix() for path in packed_files.values()}
-    page = {"report/page.html", "report/report.css", "report/report.js"}
-    assert names >= page | {f"report/explorer/{name}" for name in all_scripts()}
+    page = {"page.html", "page.css"} | all_modules()
+    assert names >= {f"report/web/{name}" for name in page}
 
 
 def test_trees_of_states_are_tables_in_a_page() -> None:

@@ -14,11 +14,12 @@ from counterpane.counts.memory import MemoryCounts
 from counterpane.errors import ParameterError
 from counterpane.features import Potential, Rules
 from counterpane.graphs import Dag
+from counterpane.models.edges import Edge
 from counterpane.models.links import pure_interaction
 from counterpane.report.panels import three_digits
 from counterpane.report.picture import maximal_links
 from counterpane.report.rows import measured_links, pair_information
-from report_page import report
+from report_page import columns_of, report
 
 NETWORKS: dict[str, Any] = {
     "chow-liu": lambda: cp.ChowLiu(),
@@ -41,8 +42,8 @@ def test_each_kind_of_network(name: str, titanic: cp.Table, tmp_path: Path) -> N
         counted = np.bincount(shares, minlength=len(column["s"])) / titanic.n_rows
         assert column["d"] == [three_digits(x) for x in counted]
         assert column["m"] == pytest.approx(counted, abs=0.05)
-    assert {n for link in found["links"] for n in link[:-3]} <= set(range(4))
-    joined = {frozenset(link[:-3]) for link in found["links"]}
+    assert {n for link in found["links"] for n in columns_of(link)} <= set(range(4))
+    joined = {frozenset(columns_of(link)) for link in found["links"]}
     names = titanic.schema.names
     edges = learner.model_.graph.edges
     assert joined == {frozenset(map(names.index, edge)) for edge in edges}
@@ -52,10 +53,10 @@ def test_each_kind_of_network(name: str, titanic: cp.Table, tmp_path: Path) -> N
     assert base < fresh < 0
     assert fresh == pytest.approx(itself, abs=0.2)
     assert "held out" in found["measures"]["held"]
-    assert found["trace"] and found["trace"] == learner.model_.provenance["trace"]
+    assert found["trace"] and found["trace"] == list(learner.model_.record.learner.trace)
     told = dict(found["learned"])
     assert told["learner"] == repr(learner)
-    assert told["fingerprint of the data"] == learner.model_.provenance["data"]
+    assert told["fingerprint of the data"] == learner.model_.record.data.fingerprint
     assert told["rows learned from"] == "2,201"
 
 
@@ -77,17 +78,19 @@ def test_each_kind_of_classifier(name: str, titanic: cp.Table, tmp_path: Path) -
     assert place == titanic.schema.index("survived")
     measures = {line[0]: line[2:] for line in found["measures"]["lines"]}
     fresh, itself, base = measures["log-loss"]
-    assert fresh < base and itself < base
+    assert fresh < base and itself is None
     held = found["measures"]["held"]
-    assert held.startswith("440 of 2,201 rows, drawn by seed 0, were held out.")
+    assert held.startswith("2,201 rows in 5 folds, drawn by seed 0, were held out in turn.")
     assert "from scratch" in held
     confusion = np.array(found["measures"]["confusion"])
-    assert confusion.sum() == 440
-    assert confusion.trace() / 440 == pytest.approx(measures["accuracy"][0])
+    assert confusion.sum() == 2201
+    assert confusion.trace() / 2201 == pytest.approx(measures["accuracy"][0])
     for curve in found["measures"]["calibration"]:
-        assert sum(n for n, _, _ in curve) == 440
+        assert sum(n for n, _, _ in curve) == 2201
     no, yes = found["measures"]["calibration"]
-    assert sum(n * p for n, p, _ in no) + sum(n * p for n, p, _ in yes) == pytest.approx(440, abs=1)
+    assert sum(n * p for n, p, _ in no) + sum(n * p for n, p, _ in yes) == pytest.approx(
+        2201, abs=1
+    )
     assert sum(n * s for n, _, s in yes) == pytest.approx(confusion[1].sum(), abs=0.5)
 
 
@@ -98,13 +101,13 @@ def test_faces_of_a_classifier_have_their_shares_and_tables(
     found = report(tmp_path, learner.model_, titanic)
     assert "share of 20 half samples" in found["shares"]
     names = [c["n"] for c in found["columns"]]
-    listed = {tuple(names[c] for c in k[0]): k for k in found["listed"]}
+    listed = {tuple(names[c] for c in columns_of(k)): k for k in found["listed"]}
     for record in learner.interactions_:
-        _, _, strength, share, bits, explained = listed[tuple(record["columns"])]
-        assert strength == pytest.approx(record["effect"], rel=0.01)
-        assert explained == pytest.approx(record["explained"], abs=1e-4)
-        assert share == record.get("share")
-        assert bits >= 0
+        told = listed[tuple(record["columns"])]
+        assert told["strength"] == pytest.approx(record["effect"], rel=0.01)
+        assert told["explained"] == pytest.approx(record["explained"], abs=1e-4)
+        assert told["share"] == record.get("share")
+        assert told["bits"] >= 0
     sex = names.index("sex")
     blocks = [found["panels"]["blocks"][b] for b in found["panels"]["of"][str(sex)]]
     alone = next(b for b in blocks if b["c"] == [sex, 3])
@@ -159,26 +162,28 @@ def test_strength_is_conditional_mutual_information() -> None:
 def test_the_report_has_the_strengths_of_the_model(titanic: cp.Table, tmp_path: Path) -> None:
     """The same number as the command's, also where the model does not bring it along."""
     learner = cp.StructureSearch().fit(titanic)
-    want = {frozenset((e.parent, e.child)): e.bits for e in learner.strengths_}
+    want = {frozenset(e.ends): e.strength for e in learner.strengths_}
     bare = cp.BayesianNetwork(titanic.schema, learner.model_.dag, learner.model_.tables)
     for model, data in ((learner.model_, None), (learner.model_, titanic), (bare, titanic)):
-        found = report(tmp_path, model, data, held_out=0)
+        found = report(tmp_path, model, data, folds=0)
         names = [c["n"] for c in found["columns"]]
         assert found["measure"] == "bits per row"
-        for columns, _, strength, _, bits, _ in found["listed"]:
-            assert f"{strength:.4f}" == f"{want[frozenset(names[c] for c in columns)]:.4f}"
-            assert bits is None  # one number for an edge
+        for k in found["listed"]:
+            assert (
+                f"{k['strength']:.4f}" == f"{want[frozenset(names[c] for c in columns_of(k))]:.4f}"
+            )
+            assert "bits" not in k  # one number for an edge
     drawn = report(tmp_path, learner.model_)["picture"]["edges"]
-    assert not any("d" in edge for edge in drawn)  # no direction can be known
-    assert all("d" in edge for edge in report(tmp_path, bare)["picture"]["edges"])
+    assert not any(edge["mark"] == "→" for edge in drawn)  # no direction can be known
+    assert all(edge["mark"] == "→" for edge in report(tmp_path, bare)["picture"]["edges"])
 
 
 def test_a_mixture_of_networks_draws_no_direction_that_is_arbitrary(
     titanic: cp.Table, tmp_path: Path
 ) -> None:
-    found = report(tmp_path, cp.OrderMCMC(random_state=0).fit(titanic), titanic, held_out=0)
+    found = report(tmp_path, cp.OrderMCMC(random_state=0).fit(titanic), titanic, folds=0)
     assert len(found["links"]) == 5
-    assert not any(link[-3] for link in found["links"])
+    assert not any(link["mark"] == "→" for link in found["links"])
 
 
 def test_noise_of_many_states_does_not_rank_first(tmp_path: Path) -> None:
@@ -188,9 +193,9 @@ def test_noise_of_many_states_does_not_rank_first(tmp_path: Path) -> None:
     frame = {"noise": rng.integers(0, 50, 700).astype(str), "weak": weak.astype(str), "y": y}
     for learner in (cp.NaiveBayes(), cp.PairwiseMarkovLearner()):
         fitted = learner.fit(frame, "y") if hasattr(learner, "predict") else learner.fit(frame)
-        found = report(tmp_path, fitted, frame, held_out=0)
+        found = report(tmp_path, fitted, frame, folds=0)
         names = [c["n"] for c in found["columns"]]
-        ranked = [{names[c] for c in k[0]} for k in found["listed"]]
+        ranked = [{names[c] for c in columns_of(k)} for k in found["listed"]]
         assert ranked[0] == {"weak", "y"}
         assert {"noise", "y"} in ranked
         assert found["measure"] == "bits per row"
@@ -208,15 +213,15 @@ def test_hyperedges_are_drawn_as_such(tmp_path: Path) -> None:
     outside = Potential((2, 3), np.eye(2))
     model = cp.MarkovNetwork(schema, [three, inside, outside])
     picture = report(tmp_path, model)["picture"]
-    assert [h["c"] for h in picture["hyperedges"]] == [[0, 1, 2]]
-    assert [e["c"] for e in picture["edges"]] == [[2, 3]]
+    assert [h["columns"] for h in picture["hyperedges"]] == [[0, 1, 2]]
+    assert [columns_of(e) for e in picture["edges"]] == [[2, 3]]
     links = measured_links(model, None, None, [None] * 4).links
     assert {k.scope for k in links} == {(0, 1), (0, 1, 2), (2, 3)}
     assert {k.scope for k in maximal_links(links)} == {(0, 1, 2), (2, 3)}
     rules = Rules.from_list(schema.cards, [(2.0, [(0, 1, False), (1, 1, False), (3, 0, True)])])
     model = cp.MarkovNetwork(schema, [rules])
     found = report(tmp_path, model)
-    assert [h["c"] for h in found["picture"]["hyperedges"]] == [[0, 1, 3]]
+    assert [h["columns"] for h in found["picture"]["hyperedges"]] == [[0, 1, 3]]
     block = found["panels"]["blocks"][found["panels"]["of"]["3"][0]]
     assert block["rows"] == [[[[3, 0, 1], [0, 1, 0], [1, 1, 0]], 2.0]]
 
@@ -258,20 +263,23 @@ def test_confidence_makes_the_width(titanic: cp.Table, tmp_path: Path) -> None:
     model = learner.fit(titanic).model_
     found = report(tmp_path, model, confidence=shares)
     for k in found["links"]:
-        a, b = (shares.names.index(found["columns"][c]["n"]) for c in k[:2])
-        assert k[-1] == pytest.approx(min(shares.strengths[a, b], 1.0), abs=1e-3)
+        a, b = (shares.names.index(found["columns"][c]["n"]) for c in columns_of(k))
+        assert k["share_of_mark"] == pytest.approx(min(shares.strengths[a, b], 1.0), abs=1e-3)
     assert found["shares"] == "share of 20 bootstrap samples with the edge as it is drawn"
     assert found["samples"] == 20
     few = report(tmp_path, model, confidence=cp.bootstrap(learner, titanic, n=19, random_state=0))
-    assert (few["shares"], few["samples"], few["links"][0][-1]) == ("", None, None)
-    told = [["status", "sex", 0.5], ["sex", "status", 0.25]]
-    model.provenance |= {"edge_confidence": told, "edge_samples": 19}
-    assert report(tmp_path, model)["links"][0][-1] is None
-    model.provenance["edge_samples"] = 40
+    assert (few["shares"], few["samples"], few["links"][0]["share_of_mark"]) == ("", None, None)
+    for samples in (19, 40):
+        edge = Edge("status", "sex", share=0.75, share_of_mark=0.75, samples=samples)
+        model.record = model.record.with_parts(edge_shares=(edge,))
+        assert (report(tmp_path, model)["links"][0]["share_of_mark"] is None) == (samples < 20)
     found = report(tmp_path, model)
-    by_names = {frozenset(found["columns"][c]["n"] for c in k[:2]): k[-1] for k in found["links"]}
-    assert by_names[frozenset(["status", "sex"])] == 0.75
+    names = [column["n"] for column in found["columns"]]
+    shares = {
+        frozenset(names[c] for c in columns_of(k)): k["share_of_mark"] for k in found["links"]
+    }
+    assert shares[frozenset(["status", "sex"])] == 0.75
     exact = report(tmp_path, cp.ExactPosterior().fit(titanic))
-    assert all(k[-1] > 0 for k in exact["links"])
+    assert all(k["share_of_mark"] > 0 for k in exact["links"])
     with pytest.raises(ParameterError, match="confidence of shape"):
         report(tmp_path, model, confidence=np.zeros((2, 2)))

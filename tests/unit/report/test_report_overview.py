@@ -1,16 +1,19 @@
 """The sentences at the top of a report say what the figures below them say."""
 
+from dataclasses import replace
+
 import numpy as np
 
 import counterpane as cp
+from counterpane.models.record import CalibrationError, MeasuredValue
 from counterpane.report.content import content_of
 from counterpane.report.rows import report_rows
 
 
 def overview(model, data, target=None, **options):
-    rows = None if data is None else report_rows(data, model.schema, model.provenance)
+    rows = None if data is None else report_rows(data, model.schema, model.record.data.target)
     return content_of(
-        model, rows, title="t", target=target, confidence=None, held_out=0.2, seed=0, **options
+        model, rows, title="t", target=target, confidence=None, folds=5, seed=0, **options
     )["overview"]
 
 
@@ -40,17 +43,16 @@ def test_a_classifier_that_predicts_and_one_that_does_not():
 
 def test_held_out_figures_of_the_model_file_come_first():
     titanic = cp.load_dataset("titanic")
-    model = cp.InteractionClassifier().fit(titanic, "survived").model_
-    model.provenance["held_out"] = {
-        "folds": 5, "how": "learned again without them", "rows": 2201,
-        "log_loss": {"value": 0.4821, "error": 0.0123},
-        "auc": {"value": 0.7671, "error": 0.01}, "accuracy": {"value": 0.789, "error": 0.01},
-        "calibration_error": {"value": 0.09, "by_chance": 0.02},
-        "prior": {"log_loss": 0.629, "accuracy": 0.677},
-    }  # fmt: skip
+    learner = cp.InteractionClassifier().fit(titanic, "survived")
+    model = learner.model_
+    measures = cp.evaluate.held_out_measures(learner, titanic, "survived")
+    found = measures.figures("learned again without them")
+    told = replace(found, calibration_error=CalibrationError(0.09, 0.02))
+    model.record = model.record.with_parts(measures=told)
     _, good, advice = overview(model, titanic, "survived")
-    for words in ("0.482 ± 0.012", "0.629", "AUC 0.767", "78.9%", "67.7%", "in 5 folds"):
+    for words in ("0.484 ± 0.012", "0.630", "AUC 0.763", "78.9%", "67.7%", "in 5 folds"):
         assert words in good
     assert "differ by 9.0 points on average" in advice
-    model.provenance["held_out"]["log_loss"]["value"] = 0.62
+    told = replace(found, log_loss=MeasuredValue(0.62, 0.01))
+    model.record = model.record.with_parts(measures=told)
     assert "do not rely" in overview(model, titanic, "survived")[2]

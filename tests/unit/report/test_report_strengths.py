@@ -19,6 +19,7 @@ from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
 
 import counterpane as cp
+from report_page import columns_of
 
 Rows = list[dict[str, Any]]
 
@@ -49,12 +50,10 @@ def page_content(model: Any, rows: Rows, folder: Path) -> dict[str, Any]:
 def check_page(content: dict[str, Any], expected: dict[frozenset[str], float]) -> None:
     """The list, the search box, the drawing and the overview all have the expected strengths."""
     names = [column["n"] for column in content["columns"]]
-    listed = {frozenset(names[c] for c in link[0]): link[2] for link in content["listed"]}
-    searched = {frozenset(names[c] for c in link[:2]): link[3] for link in content["links"]}
-    drawn = {frozenset(names[c] for c in e["c"]): e["s"] for e in content["picture"]["edges"]}
-    for shown in (listed, searched, drawn):
+    for links in (content["listed"], content["links"], content["picture"]["edges"]):
+        shown = {frozenset(names[c] for c in columns_of(k)): k["strength"] for k in links}
         assert shown == pytest.approx(expected, abs=1e-5)  # large cells: an expansion
-    strengths = [link[2] for link in content["listed"]]
+    strengths = [link["strength"] for link in content["listed"]]
     assert strengths == sorted(strengths, reverse=True)
     assert f"({max(expected.values()):.3g} bits per row)" in content["overview"][0]
     assert content["measure"] == "bits per row"

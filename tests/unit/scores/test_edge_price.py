@@ -10,6 +10,7 @@ import counterpane as cp
 from counterpane.errors import ParameterError
 from counterpane.scores import score_dag
 from counterpane.scores.edge_price import edge_prices, false_edge_rate, with_edge_price
+from error_checks import raises
 
 
 def test_an_edge_pays_the_larger_of_two_prices():
@@ -34,7 +35,7 @@ def test_node_average_scores_pay_per_row():
 
 @pytest.mark.parametrize("rate", [0, -1, np.inf, np.nan, "many", True])
 def test_bad_rates(rate):
-    with pytest.raises(ParameterError, match="false_edges"):
+    with raises(ParameterError, parameter="false_edges"):
         false_edge_rate(rate, 10)
 
 

@@ -1,6 +1,5 @@
 #include "base/binding.hpp"
 #include "learn/independence/choice.hpp"
-#include "learn/independence/class_walk.hpp"
 #include "learn/independence/conditions.hpp"
 #include "learn/independence/partial.hpp"
 #include "learn/independence/walk.hpp"
@@ -16,10 +15,6 @@ static const Area area("learn_independence", {
     KERNEL(list_conditions, "graph[n,words] later[n,words] strength[n,n] pairs[q,2] first starts[q+1] out[,]"),
     KERNEL(measure, "graphs[p,n,tests.words] tests first reached[p,,2,tests.words] totals[p]"),
     KERNEL(walk, "graphs[p,n,tests.words] tests reached[p,,2,tests.words] sizes[p] totals[p] log_prior[] shares[3] draws[p,m,4] ratios[p,m]"),
-    KERNEL(class_walk, "graphs[p,n,tests.words] tests reached[p,,2,tests.words] sizes[p] totals[p] log_prior[] shares[3] draws[p,m,4] ratios[p,m]"),
-    KERNEL(jump, "graphs[p,n,tests.words] tests reached[p,,2,tests.words] sizes[p] totals[p] log_prior[] masks[p,n,tests.words] draws[p] ratios[p]"),
-    KERNEL(addable, "rows[n,tests.words] tests reached[,2,tests.words] free[n,tests.words]"),
-    KERNEL(removable, "rows[n,tests.words] tests reached[,2,tests.words] free[n,tests.words]"),
     KERNEL(spread_edges, "graphs[,n,] edges[n,n,]"),
     KERNEL(reach, "edges[n,n,words] given[] start reached[n,words] waiting[n]"),
     KERNEL(answer, "edges[n,n,words] pairs[q,2] given[q,] met[q,words]"),

@@ -150,35 +150,4 @@ inline void walk(View<Word, 3> graphs, const Tests& tests, View<Word, 4> reached
   }
 }
 
-// Propose to toggle, in each graph, all edges of its symmetric mask (n, words) at once.
-//
-// Symmetric where the mask does not depend on the graph. `draws` has a uniform number a graph.
-inline void jump(View<Word, 3> graphs, const Tests& tests, View<Word, 4> reached, Vector<Int> sizes, Vector<double> totals,
-                 Floats log_prior, View<const Word, 3> masks, Floats draws, Vector<double> ratios) {
-  Flooded scratch(graphs.shape(2));
-  Pulse pulse;
-  for (Int p = 0; p < graphs.shape(0); ++p) {
-    pulse(100 + 20 * tests.size());
-    const Matrix<Word> rows = graphs[p];
-    const auto toggle_mask = [&] {
-      const Words mask = masks[p].flat();
-      std::transform(mask.begin(), mask.end(), rows.data, rows.data, std::bit_xor<>());
-    };
-    toggle_mask();
-    const Int size = count_edges(rows);
-    const double prior = log_prior[size] - log_prior[sizes[p]];
-    const double need = std::log(draws[p]) - prior;
-    const double gained = gain_of_all(rows, tests, reached[p], need, INF, scratch);
-    if (gained > need) {
-      settle_all(rows, tests, reached[p], scratch.front);
-      totals[p] += gained;
-      sizes[p] = size;
-      ratios[p] = gained + prior;
-    } else {
-      ratios[p] = NOT_A_NUMBER;
-      toggle_mask();
-    }
-  }
-}
-
 }  // namespace cp::learn_independence

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
 from typing import Any, Unpack
 
-from counterpane.counts.engines.arrow_cells import ColumnTypes, RowEncoder, pyarrow_module
-from counterpane.counts.engines.file_readers import open_files
-from counterpane.counts.engines.packed_rows import packed_bytes
 from counterpane.counts.engines.partitioned import (
+    Job,
     PackPart,
     PartitionedSource,
     PartSum,
     add_parts,
+    run_job,
 )
-from counterpane.counts.engines.schema_scan import SchemaOptions
-from counterpane.counts.source import CountSource
-from counterpane.errors import DataError, MissingExtraError, ParameterError, TableSizeError
+from counterpane.counts.source import CountSource, counted_cards
+from counterpane.data.block_schema import RowFacts, SchemaOptions
+from counterpane.data.encoding import BlockEncoder
+from counterpane.data.readers.text_files import FileOptions
+from counterpane.data.reading import open_files
+from counterpane.errors import (
+    DataError,
+    MissingExtraError,
+    ParameterError,
+    TableSizeError,
+    library_errors,
+)
 from counterpane.progress import Control
 
 FAN_IN = 8  # results that one task adds
-WATCH = 0.1  # seconds between two checks of the control while a part is counted
 LOCAL_MEMORY = 2**29  # bytes that packed rows may take where there is no cluster
 
 
@@ -48,8 +56,7 @@ class DaskSource(PartitionedSource):
     ctl : Control
         Reports on the first scan, and can stop it between parts.
     **options
-        Those of `FileSource`: columns, states, schema, weights, discretize ({column: cuts} only),
-        max_states.
+        Those of `FileSource` that describe columns.
 
     Examples
     --------
@@ -73,30 +80,26 @@ class DaskSource(PartitionedSource):
         self._client = _open_client() if client is None else client
         self._packed: list[Any] | None = None
         if _are_paths(data):
-            table: ColumnTypes = open_files(data, delimiter=delimiter)
+            self._scan_states(open_files(data, FileOptions(delimiter)), ctl, options)
         else:
             self._frame = _named(data)
-            table = ColumnTypes(_types(self._frame), what="the frame")
-        self._scan_states(table, ctl, **options)
+            self._scan_states(RowFacts("the frame", tuple(self._frame.columns)), ctl, options)
 
     def prepare(self) -> None:
         """Have the workers keep all columns, packed, if a quarter of their memory is enough."""
-        weighted = self._encoder.weights is not None
-        size = packed_bytes(self.counted_cards, self.n_rows, weighted)
-        if self._packed is None and size <= _memory_of(self._client) // 4:
+        if self._packed is None and self._packed_bytes() <= _memory_of(self._client) // 4:
             rows, _ = self._rows_of(list(range(len(self.schema))))
-            packed = self._each(PackPart(self._encoder, self.counted_cards), rows)
+            packed = self._each(PackPart(self._encoder, counted_cards(self)), rows)
             persist = self._dask.persist if self._client is None else self._client.persist
             with _plain_errors():
                 self._packed = list(persist(*packed) if self._client is None else persist(packed))
 
     def scans_of(self, passes: int, before: int | None) -> int:
         """One for each pass, or one for all once the workers keep the rows."""
-        weighted = self._encoder.weights is not None
-        size = packed_bytes(self.counted_cards, self.n_rows, weighted)
-        if before is None or size > _memory_of(self._client) // 4:
-            return 0 if self._packed is not None else passes
-        return 0 if self._packed is not None else before + 1
+        if self._packed is not None:
+            return 0
+        fits = self._packed_bytes() <= _memory_of(self._client) // 4
+        return passes if before is None or not fits else before + 1
 
     def cache(self, columns: Sequence[int] | None = None) -> CountSource:
         self.prepare()
@@ -109,7 +112,7 @@ class DaskSource(PartitionedSource):
             return list(map(self._delayed_value, self._parts))
         return list(self._frame[list(names)].to_delayed())
 
-    def _rows_of(self, columns: list[int]) -> tuple[list[Any], RowEncoder | None]:
+    def _rows_of(self, columns: list[int]) -> tuple[list[Any], BlockEncoder | None]:
         if self._packed is not None:
             return self._packed, None
         return self._cells_of(self._encoder.names(columns)), self._encoder
@@ -149,7 +152,8 @@ class DaskSource(PartitionedSource):
         with _plain_errors():
             if self._client is None:
                 return _run_locally(self._dask, sums[0], sizes, report)
-            return _run_on_cluster(self._client, sums[0], sizes, report, ctl)
+            result: PartSum = run_job(ClusterJob(self._client, sums[0], sizes, report), ctl)
+            return result
 
 
 # ---- what runs on workers ----------------------------------------------------------------------
@@ -188,50 +192,63 @@ def _run_locally(dask: Any, total: Any, sizes: list[Any], report: Callable[[int]
     return result
 
 
-def _run_on_cluster(
-    client: Any, total: Any, sizes: list[Any], report: Callable[[int], None], ctl: Control | None
-) -> PartSum:
-    """The value of `total` by a cluster; its work is cancelled if this ends early."""
-    wait = importlib.import_module("distributed").wait
-    futures = client.compute([total, *sizes])
-    try:
-        for future in futures[1:]:
-            while not future.done():
-                if ctl is not None:
-                    ctl.check()
-                try:
-                    wait(future, timeout=WATCH)
-                except TimeoutError:
-                    continue
-            report(future.result())
-        result: PartSum = futures[0].result()
-        return result
-    except BaseException:
+class ClusterJob(Job):
+    """Tasks of a cluster: those whose sum is asked for, and their numbers of rows to report."""
+
+    def __init__(
+        self, client: Any, total: Any, sizes: list[Any], report: Callable[[int], None]
+    ) -> None:
+        self._client, self._report = client, report
+        self._total, *self._sizes = self._futures = client.compute([total, *sizes])
+        # An event, since the error of `distributed.wait` at a timeout keeps the futures alive.
+        self._done = threading.Event()
+        self._total.add_done_callback(lambda _, done=self._done: done.set())
+
+    def wait(self, seconds: float) -> bool:
+        return self._done.wait(seconds)
+
+    def report(self) -> None:
+        while self._sizes and self._sizes[0].done():
+            self._report(self._sizes.pop(0).result())
+
+    def result(self) -> PartSum:
+        total: PartSum = self._total.result()
+        for size in self._sizes:
+            self._report(size.result())
+        return total
+
+    def cancel(self) -> None:
         with suppress(Exception):  # if the cluster is lost, the first error says so
-            client.cancel(futures)
-        raise
+            self._client.cancel(self._futures)
 
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
     """Turns errors of a failing cluster into one sentence."""
+    died = library_errors(
+        lambda _: DataError(
+            "several Dask workers died while they counted the same part of the rows; give them "
+            "more memory, or make the partitions smaller."
+        ),
+        only=_is_called("KilledWorker"),
+    )
+    lost = library_errors(
+        lambda _: DataError(
+            "the Dask cluster was lost while rows were counted; connect to one again, and make "
+            "the source again."
+        ),
+        only=_is_called("CancelledError", "CommClosedError", "ClosedClientError"),
+    )
     try:
-        yield
+        with died, lost:
+            yield
     except _TooLarge as error:
         raise TableSizeError(str(error)) from None
-    except Exception as error:
-        names = {kind.__name__ for kind in type(error).__mro__}
-        if "KilledWorker" in names:
-            raise DataError(
-                "several Dask workers died while they counted the same part of the rows; give "
-                "them more memory, or make the partitions smaller."
-            ) from error
-        if names & {"CancelledError", "CommClosedError", "ClosedClientError"}:
-            raise DataError(
-                "the Dask cluster was lost while rows were counted; connect to one again, and "
-                "make the source again."
-            ) from error
-        raise
+
+
+def _is_called(*names: str) -> Callable[[Exception], bool]:
+    """Whether an error is of a class of one of these names."""
+    return lambda error: not {kind.__name__ for kind in type(error).__mro__}.isdisjoint(names)
 
 
 def _memory_of(client: Any) -> int:
@@ -273,18 +290,6 @@ def _named(frame: Any) -> Any:
         if names.count(name) > 1:
             raise DataError(f"the column name {name!r} occurs twice; each needs its own.")
     return frame if names == list(frame.columns) else frame.rename(columns=str)
-
-
-def _types(frame: Any) -> dict[str, Any]:
-    """The Arrow types of a frame's columns, null where only the rows show them."""
-    lib = pyarrow_module("lib")
-    types = {}
-    for name in frame.columns:
-        empty = frame._meta[name]
-        categories = getattr(empty.dtype, "categories", None)
-        unknown = categories is not None and not frame[name].cat.known
-        types[name] = lib.null() if unknown else lib.Array.from_pandas(empty).type
-    return types
 
 
 def _module(name: str) -> Any:

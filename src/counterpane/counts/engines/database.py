@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from itertools import count
 from operator import itemgetter
 from typing import Any
 
-from counterpane.counts.tasks import BLOCK_ROWS
+import numpy as np
+
+from counterpane.data.columns import Labels
 from counterpane.data.number_formats import plain_scalar
-from counterpane.errors import DataError, ParameterError, shown_type
+from counterpane.data.readers.blocks import BLOCK_ROWS, Block, usable_columns
+from counterpane.errors import DataError, ParameterError, library_errors, shown_type
 from counterpane.typing import State
 
 
@@ -258,6 +261,13 @@ def _columns(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [tuple(map(itemgetter(i), rows)) for i in range(len(rows[0]))]
 
 
+def relation_of(connection: Any, table: str | Sequence[str]) -> Any | None:
+    """Return a table or view of a DuckDB connection as a relation; None for other databases."""
+    if not isinstance(session_of(connection), DuckSession):
+        return None
+    return connection.table(DatabaseTable(connection, table).name)
+
+
 class DatabaseTable:
     """A table or view of a DB-API connection; it counts statements and the rows they scan."""
 
@@ -269,13 +279,16 @@ class DatabaseTable:
         self._session = session_of(connection)
         nothing = f"SELECT * FROM {self.name} WHERE 1 = 0"
         with self.reading():
-            if not self._guarded("the catalogue", self._session.has_table, parts):
+            with self._errors("the catalogue"):
+                found = self._session.has_table(parts)
+            if not found:
                 raise ParameterError(
                     f"{'.'.join(parts)!r} is no table or view of the connection; name one of its "
                     "catalogue, or make a view of a file first: CREATE VIEW visits AS SELECT * "
                     "FROM 'visits.csv'."
                 )
-            self.types: dict[str, Any] = self._guarded(nothing, self._session.columns, nothing)
+            with self._errors(nothing):
+                self.types: dict[str, Any] = self._session.columns(nothing)
 
     @property
     def n_queries(self) -> int:
@@ -289,7 +302,8 @@ class DatabaseTable:
     def declared(self, columns: Sequence[str]) -> dict[str, list[State]]:
         """The states of those columns whose types declare them: enums do."""
         types = {name: self.types[name] for name in columns}
-        return dict(self._guarded("types", self._session.declared, types))
+        with self._errors("types"):
+            return self._session.declared(types)
 
     def key(self, column: str) -> str:
         """A column as statements select it and group by it."""
@@ -309,9 +323,8 @@ class DatabaseTable:
         """
         statement = f"SELECT {', '.join(expressions)} FROM {self.name}{tail}"
         self.rows_scanned += self.n_rows
-        with closing(self._session.blocks(statement, few=few)) as blocks:
-            while (block := self._guarded(statement, next, blocks, None)) is not None:
-                yield block
+        with self._errors(statement), closing(self._session.blocks(statement, few=few)) as blocks:
+            yield from blocks
 
     def distinct_in_head(self, names: Sequence[str], rows: int) -> int:
         """The number of distinct rows among the first `rows` rows, of columns by quoted names."""
@@ -323,24 +336,38 @@ class DatabaseTable:
 
     def _sent(self, statement: str, rows: int) -> tuple[Any, ...]:
         self.rows_scanned += rows
-        (answer,) = self._guarded(statement, self._session.rows, statement)
+        with self._errors(statement):
+            (answer,) = self._session.rows(statement)
         return tuple(answer)
 
-    def _guarded(self, statement: str, run: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return run(*arguments)
-        except Exception as error:  # each driver has its own
-            words = " ".join(str(error).split())
-            raise DataError(
+    def _errors(self, statement: str) -> AbstractContextManager[None]:
+        """Make one message of what a driver raises."""
+        return library_errors(
+            lambda words: DataError(
                 f"the database refused a statement on {self.name}: {words} ({statement}); check "
                 "the connection, the table's name, a schema apart as (schema, name), and the "
                 "right to read it."
-            ) from error
+            )
+        )
 
 
-def objects(values: Any) -> list[Any]:
-    """A tuple or an Arrow array as plain Python objects."""
-    return list(map(plain_scalar, values if isinstance(values, tuple) else values.to_pylist()))
+def block_of(
+    names: Sequence[str], arrays: Sequence[Any], declared: Mapping[str, Sequence[State]]
+) -> Block:
+    """The columns of a block of an answer: tuples, or Arrow arrays; enums with all their states."""
+    cells = {
+        name: [plain_scalar(value) for value in values]
+        if isinstance(values, tuple)
+        else importlib.import_module("pyarrow").chunked_array([values])
+        for name, values in zip(names, arrays, strict=True)
+    }
+    found = usable_columns(cells, len(arrays[0]) if arrays else 0)
+    for name, states in declared.items():
+        column = found.get(name)
+        if isinstance(column, Labels) and not column.declared:
+            place = np.array([*map(states.index, column.states), -1])
+            found[name] = Labels(name, tuple(states), place[column.codes], declared=True)
+    return [found[name] for name in names]
 
 
 def sql_name(name: str) -> str:

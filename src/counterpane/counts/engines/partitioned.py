@@ -1,6 +1,6 @@
 """Counts of a table in partitions that workers read or hold: what Dask and Spark share.
 
-A partition gives `cells(names)`, blocks of Arrow arrays. A first scan of all partitions finds the
+A partition gives `blocks(names)`, blocks of columns. A first scan of all partitions finds the
 states; after that, a partition is encoded where it is counted. `ScanPart`, `CountPart` and
 `PackPart` are the tasks that travel to the workers. Each result comes with the number of its rows.
 """
@@ -10,33 +10,36 @@ from __future__ import annotations
 import copy
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Unpack
+from typing import Any, Protocol
 
 import numpy as np
 
-from counterpane.counts.engines.arrow_cells import Block, ColumnTypes, RowEncoder, pyarrow_module
-from counterpane.counts.engines.file_readers import FileReader, bytes_of
-from counterpane.counts.engines.packed_rows import PackedRows
-from counterpane.counts.engines.schema_scan import SchemaOptions, SchemaScan, plan_schema_scan
-from counterpane.counts.source import CountSource
-from counterpane.counts.tasks import solid
+from counterpane.counts.blocks import ScannedSource, rules_of
+from counterpane.counts.packed_rows import PackedRows
+from counterpane.counts.tasks import CodeBlock, as_contiguous, sum_over_blocks
+from counterpane.data.block_schema import RowFacts, SchemaOptions
+from counterpane.data.columns import n_rows
+from counterpane.data.encoding import BlockEncoder
+from counterpane.data.readers.blocks import BLOCK_ROWS, Block, batch_columns, usable_columns
+from counterpane.data.readers.files import FileReader
 from counterpane.data.remote import FilePath
 from counterpane.data.table import Table
 from counterpane.errors import DataError
 from counterpane.progress import Control
-from counterpane.typing import Array, Codes, Ints
+from counterpane.typing import Ints
 
 PART_CELLS = 2**22  # of files that are one part: what a worker counts in a moment
 LEAST_PARTS = 16  # unless there are too few cells: two workers, or ten, are then evenly busy
+WATCH = 0.05  # seconds between two looks at a job
 CELL_BYTES = 3  # that a cell of a text file takes, about
 
 PartSum = tuple[Any, int] | None
 """The sum of a task over some partitions and their number of rows; None without rows."""
 
 
-class PartitionedSource(CountSource):
+class PartitionedSource(ScannedSource):
     """Counts by workers that hold or read partitions; base of `DaskSource` and `SparkSource`.
 
     A subclass runs tasks on all partitions (`_sum`), says which rows to run them on (`_cells_of`,
@@ -44,27 +47,25 @@ class PartitionedSource(CountSource):
     `FileSource`.
     """
 
-    option_names: ClassVar[frozenset[str]] = frozenset(SchemaOptions.__annotations__)
-    n_rows: int
-    total_weight: float
-
     def _scan_states(
-        self, table: ColumnTypes, ctl: Control | None, **options: Unpack[SchemaOptions]
+        self, table: FileReader | RowFacts, ctl: Control | None, options: SchemaOptions
     ) -> None:
         """Find the states of the columns in one scan; files are split into parts for it."""
-        scan = plan_schema_scan(table, **options)
-        self._parts = split_files(table, len(scan.names)) if isinstance(table, FileReader) else []
-        self.n_scans = 0
-        self._scan_bytes = bytes_of(table)
+        rules = rules_of(options)
+        n_columns = len(rules.names(table.names))
+        self._parts = split_files(table, n_columns) if isinstance(table, FileReader) else []
+        self.n_scans, self.scan_bytes = 0, table.n_bytes
         began = time.perf_counter()
-        total = self._sum(ScanPart(scan), self._cells_of(scan.names), "reading states", ctl)
-        self._scan_seconds = time.perf_counter() - began
-        if total is None:
-            raise DataError("the data has no rows; at least one is needed.")
-        scan, self.n_rows = total
-        self._encoder = scan.encoder()
-        self.schema, self.has_missing = self._encoder.schema, self._encoder.has_missing
-        self.total_weight = scan.total_weight
+
+        def read(tally: Any, names: list[str], as_text: Collection[str]) -> Any:
+            part = ScanPart(tally, names, tuple(as_text))
+            total = self._sum(part, self._cells_of(names), "reading states", ctl)
+            if total is None:
+                raise DataError("the data has no rows; at least one is needed.")
+            return total[0]
+
+        self._find_schema(read, table, rules)
+        self.scan_seconds = time.perf_counter() - began
 
     def map_reduce(
         self, fn: Callable[..., Any], columns: Sequence[int], *, ctl: Control | None = None
@@ -78,32 +79,22 @@ class PartitionedSource(CountSource):
                 f"{0 if total is None else total[1]} now; make it again, from data that gives the "
                 "same rows each time."
             )
-        return solid(total[0]) if isinstance(total[0], np.ndarray) else total[0]
+        return as_contiguous(total[0]) if isinstance(total[0], np.ndarray) else total[0]
 
     def head(self, rows: int) -> Table:
         """The first rows: those of the first part of files, read here; else by a scan."""
         if not self._parts:
             return super().head(rows)
         columns = range(len(self.schema))
-        codes, weights = next(iter(self._encoder.rows(self._parts[0].cells, columns)))
+        codes, weights = next(_coded(self._parts[0], self._encoder, columns))
         return Table(self.schema, codes[:, :rows], None if weights is None else weights[:rows])
-
-    @property
-    def scan_seconds(self) -> float:
-        """The seconds of the first scan."""
-        return self._scan_seconds
-
-    @property
-    def scan_bytes(self) -> int | None:
-        """The size of the files."""
-        return self._scan_bytes
 
     @abstractmethod
     def _cells_of(self, names: Sequence[str]) -> Any:
         """The partitions of some columns by name, as `_sum` takes them."""
 
     @abstractmethod
-    def _rows_of(self, columns: list[int]) -> tuple[Any, RowEncoder | None]:
+    def _rows_of(self, columns: list[int]) -> tuple[Any, BlockEncoder | None]:
         """The partitions of some columns, and their encoder; None if they are packed rows."""
 
     @abstractmethod
@@ -121,58 +112,50 @@ class PartitionedSource(CountSource):
 # ---- partitions ----------------------------------------------------------------------------------
 
 
-class Partition(ABC):
-    """Some rows of a table, as Arrow arrays."""
+class Partition(Protocol):
+    """Some rows of a table."""
 
-    @abstractmethod
-    def cells(self, names: Sequence[str]) -> Generator[Block, None, None]:
-        """The cells of some columns, block by block."""
+    def blocks(self, names: Sequence[str], as_text: Collection[str] = ()) -> Iterator[Block]:
+        """The cells of some columns, block by block; see `BlockReader`."""
 
 
 class CodedPartition(Protocol):
     """Some rows of a table, as codes; `PackedRows` are."""
 
-    def blocks(self, columns: Sequence[int]) -> Iterator[tuple[Codes, Array | None]]: ...
+    def blocks(self, columns: Sequence[int]) -> Iterator[CodeBlock]: ...
 
 
 @dataclass(frozen=True)
-class FilePart(Partition):
+class FilePart:
     """Rows of files, which the worker reads: paths, each with its row groups or None for all."""
 
     files: FileReader
     places: tuple[tuple[FilePath, range | None], ...]
 
-    def cells(self, names: Sequence[str]) -> Generator[Block, None, None]:
+    def blocks(self, names: Sequence[str], as_text: Collection[str] = ()) -> Iterator[Block]:
         for path, groups in self.places:
-            yield from self.files.read(path, names, groups)
+            yield from self.files.read(path, names, as_text, groups)
 
 
 @dataclass(frozen=True)
-class ArrowPart(Partition):
+class FramePart:
     """Rows in memory: a pandas frame, an Arrow table or record batch, or several of these."""
 
     rows: Any
 
-    def cells(self, names: Sequence[str]) -> Generator[Block, None, None]:
-        pieces = self.rows if isinstance(self.rows, list | tuple) else [self.rows]
-        for piece in pieces:
-            if len(piece):
-                yield [_column(piece, name) for name in names]
-
-
-def _column(rows: Any, name: str) -> Any:
-    """A column of a pandas frame, Arrow table or record batch, as an Arrow array."""
-    lib = pyarrow_module("lib")
-    try:
-        values = rows[name]
-        if not isinstance(values, lib.Array | lib.ChunkedArray):
-            values = lib.Array.from_pandas(values)
-    except (lib.ArrowException, LookupError) as error:
-        words = " ".join(str(error).split())[:200]
-        raise DataError(
-            f"column {name!r} cannot be read in some partition: {words}; make it of one type."
-        ) from None
-    return values.combine_chunks() if isinstance(values, lib.ChunkedArray) else values
+    def blocks(self, names: Sequence[str], as_text: Collection[str] = ()) -> Iterator[Block]:
+        for piece in self.rows if isinstance(self.rows, list | tuple) else [self.rows]:
+            for name in names:
+                if name not in (piece.schema.names if hasattr(piece, "schema") else piece.columns):
+                    raise DataError(
+                        f"column {name!r} cannot be read in some partition, which lacks it; make "
+                        "the source again."
+                    )
+            if hasattr(piece, "schema"):
+                yield from batch_columns(piece, names)
+            elif len(piece):
+                found = usable_columns(piece[list(dict.fromkeys(names))], len(piece))
+                yield [found[name] for name in names]
 
 
 # ---- tasks that run on one partition -------------------------------------------------------------
@@ -180,15 +163,18 @@ def _column(rows: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class ScanPart:
-    """The states of a partition, found by a copy of an empty `scan`."""
+    """A copy of an empty `tally`, to which the columns `names` of a partition are added."""
 
-    scan: SchemaScan
+    tally: Any
+    names: list[str]
+    as_text: tuple[str, ...]
 
     def __call__(self, part: Any) -> PartSum:
-        scan = copy.deepcopy(self.scan)  # threads share the task
-        for block in _partition(part).cells(scan.names):
-            scan.add(block)
-        return (scan, scan.n_rows) if scan.n_rows else None
+        tally, rows = copy.deepcopy(self.tally), 0  # threads share the task
+        for block in _partition(part).blocks(self.names, self.as_text):
+            tally.add(block)
+            rows += n_rows(block[0])
+        return (tally, rows) if rows else None
 
 
 @dataclass(frozen=True)
@@ -198,24 +184,20 @@ class CountPart:
     Without an encoder, the partition is one of codes.
     """
 
-    encoder: RowEncoder | None
+    encoder: BlockEncoder | None
     fn: Callable[..., Any]
     columns: list[int]
 
     def __call__(self, part: Any) -> PartSum:
-        total, n_rows = None, 0
-        for codes, weights in _coded(part, self.encoder, self.columns):
-            value = self.fn(codes, weights)
-            total = value if total is None else total + value
-            n_rows += codes.shape[1]
-        return (total, n_rows) if n_rows else None
+        total = sum_over_blocks(self.fn, _coded(part, self.encoder, self.columns))
+        return total if total[1] else None
 
 
 @dataclass(frozen=True)
 class PackPart:
     """All columns of a partition, packed; the blocks of rows are the same."""
 
-    encoder: RowEncoder
+    encoder: BlockEncoder
     cards: Ints
 
     def __call__(self, part: Any) -> PackedRows:
@@ -226,18 +208,20 @@ class PackPart:
 
 
 def _coded(
-    part: Any, encoder: RowEncoder | None, columns: Sequence[int]
-) -> Iterator[tuple[Codes, Array | None]]:
+    part: Any, encoder: BlockEncoder | None, columns: Sequence[int]
+) -> Generator[CodeBlock, None, None]:
     """The codes and weights of a partition, block by block."""
     if encoder is None:
         coded: CodedPartition = part
-        return coded.blocks(columns)
-    return encoder.rows(_partition(part).cells, columns, reuse=True)
+        yield from coded.blocks(columns)
+    else:
+        blocks = _partition(part).blocks(encoder.names(columns), encoder.as_text)
+        yield from encoder.rows(blocks, columns, BLOCK_ROWS)
 
 
 def _partition(rows: Any) -> Partition:
-    """`rows` as a partition; they may be any that an `ArrowPart` takes."""
-    return rows if isinstance(rows, Partition) else ArrowPart(rows)
+    """`rows` as a partition; they may be any that a `FramePart` takes."""
+    return rows if hasattr(type(rows), "blocks") else FramePart(rows)
 
 
 def add_parts(sums: Sequence[PartSum]) -> PartSum:
@@ -249,6 +233,47 @@ def add_parts(sums: Sequence[PartSum]) -> PartSum:
         else:
             total = total[0] + result[0], total[1] + result[1]
     return total
+
+
+# ---- jobs ----------------------------------------------------------------------------------------
+
+
+class Job(ABC):
+    """Work that a cluster does meanwhile."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> bool:
+        """Wait so long at most; return whether the work is done."""
+
+    @abstractmethod
+    def report(self) -> None:
+        """Report how far the work is."""
+
+    @abstractmethod
+    def result(self) -> Any:
+        """Return the result of the work that is done, or raise its error."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Cancel what is not done."""
+
+    def end(self) -> None:  # noqa: B027 (nothing to do for most)
+        """Stop watching."""
+
+
+def run_job(job: Job, ctl: Control | None) -> Any:
+    """Return the result of a job; it is cancelled if an error, the control or Ctrl-C ends this."""
+    try:
+        while not job.wait(WATCH):
+            if ctl is not None:
+                ctl.check()
+                job.report()
+        return job.result()
+    except BaseException:
+        job.cancel()
+        raise
+    finally:
+        job.end()
 
 
 # ---- files as partitions -------------------------------------------------------------------------
@@ -287,8 +312,4 @@ def split_files(files: FileReader, n_columns: int) -> list[FilePart]:
 
 def _part_of(files: FileReader, places: Sequence[tuple[FilePath, range | None]]) -> FilePart:
     """A part whose reader knows only its own files, so that it is small when it travels."""
-    reader = copy.copy(files)
-    reader.paths = ()
-    reader.folders = {name: {path: values[path] for path, _ in places}
-                      for name, values in files.folders.items()}  # fmt: skip
-    return FilePart(reader, tuple(places))
+    return FilePart(files.only([path for path, _ in places]), tuple(places))

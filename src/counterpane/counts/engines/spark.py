@@ -4,44 +4,37 @@ from __future__ import annotations
 
 import importlib
 import pickle
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any, Unpack
+from urllib.parse import unquote, urlparse
 
-import numpy as np
-
-from counterpane.counts.distinct import DistinctTask
-from counterpane.counts.engines.arrow_cells import Block, RowEncoder
-from counterpane.counts.engines.file_readers import open_files
 from counterpane.counts.engines.partitioned import (
     FilePart,
     PackPart,
-    Partition,
     PartitionedSource,
     PartSum,
     add_parts,
-)
-from counterpane.counts.engines.schema_scan import SchemaOptions
-from counterpane.counts.engines.spark_frames import (
-    PackedEncoder,
-    Place,
-    column_of,
-    column_types,
-    files_of,
-    functions_of,
-    pack_columns,
 )
 from counterpane.counts.engines.spark_jobs import (
     accepted,
     find_session,
     forget_later,
     refusable,
-    run_job,
+    run_on_spark,
 )
-from counterpane.data.table import Table
-from counterpane.errors import ParameterError
+from counterpane.counts.source import counted_cards
+from counterpane.data.block_schema import RowFacts, SchemaOptions
+from counterpane.data.encoding import BlockEncoder
+from counterpane.data.readers.arrow import kind_of
+from counterpane.data.readers.blocks import Block, batch_columns, pyarrow_module
+from counterpane.data.readers.files import FileReader
+from counterpane.data.readers.text_files import FileOptions
+from counterpane.data.reading import open_files
+from counterpane.errors import CounterpaneError, DataError, ParameterError
 from counterpane.progress import Control
 
 
@@ -49,9 +42,9 @@ class SparkSource(PartitionedSource):
     """Counts of files or of a DataFrame, by the workers of a Spark cluster.
 
     The workers read files directly, and also a DataFrame that consists of parquet files or some of
-    their columns. Spark SQL encodes and packs the rows of any other DataFrame before they are
-    counted; it must give the same rows each time it is evaluated. The states and their order are
-    those of `FileSource`; NULL and NaN are missing.
+    their columns. Spark sends them the rows of any other DataFrame as Arrow batches; it must give
+    the same rows each time it is evaluated. The states and their order are those of `FileSource`;
+    NULL and NaN are missing.
 
     Sessions in this process and sessions over Spark Connect do the same. A worker that dies is
     replaced, and its tasks are run again. Work that `ctl` or Ctrl-C cancels ends on the workers,
@@ -73,8 +66,7 @@ class SparkSource(PartitionedSource):
     ctl : Control
         Reports on the first scan, and can stop it.
     **options
-        Those of `FileSource`: columns, states, schema, weights, discretize ({column: cuts} only),
-        max_states.
+        Those of `FileSource` that describe columns.
 
     Examples
     --------
@@ -99,104 +91,44 @@ class SparkSource(PartitionedSource):
                 f"data={type(data).__name__}; a Spark DataFrame or paths of files are allowed."
             )
         self._spark = find_session(spark if frame is None else data.sparkSession)
-        files = open_files(data, delimiter=delimiter) if frame is None else files_of(data)
+        files = open_files(data, FileOptions(delimiter)) if frame is None else files_of(data)
         self._frame = frame if files is None else None
         self._cache = cache
-        self._persisted: tuple[Any, dict[int, Place]] | None = None
-        self._scan_states(files or column_types(data), ctl, **options)
-
-    def _distinct(self, where: list[int], limit: int | None, ctl: Control | None) -> Table:
-        """The distinct rows of some columns.
-
-        Spark groups those of a DataFrame, unless a column cannot be packed or weights are real;
-        workers find those of their files, which are merged here.
-        """
-        real = self._encoder.weights is not None and self._encoder.weight_dtype == np.float64
-        if self._frame is None or real or not where:
-            return super()._distinct(where, limit, ctl)
-        selected, encoder = self._packed_words(where)
-        if any(not encoder.places[v].bits for v in where):
-            return super()._distinct(where, limit, ctl)
-        F = self._functions
-        *words, weight = selected if self._weight else [*selected, F.lit(1)]
-        names = [f"w{i}" for i in range(len(words))]
-        rows = self._stored.select(*(w.alias(n) for w, n in zip(words, names, strict=True)),
-                                 weight.cast("double").alias("n"))  # fmt: skip
-        groups = rows.groupBy(*names).agg(F.sum("n").alias("n"))
-        groups = groups if limit is None else groups.limit(limit + 1)
-        self.n_scans += 1
-        (groups_table,) = run_job(self._spark, lambda: [groups.toArrow()], "counting rows",
-                           n_rows=self.n_rows, ctl=ctl)  # fmt: skip
-        block = [array.combine_chunks() for array in groups_table.columns]
-        counted = block[-1].to_numpy().astype(self._encoder.weight_dtype)
-        task = DistinctTask(self.schema.select(where), limit)
-        return task(encoder.encode(block, where), counted).table
+        self._packed: Any = None
+        self._scan_states(files or frame_facts(data), ctl, options)
 
     def prepare(self) -> None:
         """Have the workers keep all columns, packed, from the next call on."""
-        if not self._cache or self._persisted is not None:
+        if not self._cache or self._packed is not None:
             return
-        places: dict[int, Place] = {}
-        if self._frame is None:
-            task = PackPart(self._encoder, self.counted_cards)
-            rows = self._numbered.mapInArrow(partial(_pack_parts, task, self._parts), PACKED)
-        else:
-            arrays, places = pack_columns(self._frame, self._encoder, range(len(self.schema)))
-            arrays += self._weight
-            rows = self._frame.select(*(a.alias(f"c{i}") for i, a in enumerate(arrays)))
-        kept = rows.persist(importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK)
+        task = PackPart(self._encoder, counted_cards(self))
+        rows, _ = self._rows_of(list(range(len(self.schema))))
+        frame, parts = self._partitions(rows)
+        packed = frame.mapInArrow(partial(_pack_parts, task, parts), PACKED)
+        kept = packed.persist(importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK)
         forget_later(self, self._spark, kept)
-        self._persisted = kept, places
+        self._packed = kept
 
     # ---- jobs ------------------------------------------------------------------------------
 
-    @property
-    def _stored(self) -> Any:
-        """The DataFrame that tasks run on: the rows, packed rows, or the numbers of file parts."""
-        if self._persisted is not None:
-            return self._persisted[0]
-        return self._numbered if self._frame is None else self._frame
-
-    @property
-    def _numbered(self) -> Any:
-        """A DataFrame of the numbers of the file parts, each in a partition of its own."""
-        n = len(self._parts)
-        return self._spark.range(0, n, 1, n)
-
-    @property
-    def _functions(self) -> Any:
-        return functions_of(self._frame)
-
-    def _column(self, name: str) -> Any:
-        return column_of(self._functions, name)
-
-    @property
-    def _weight(self) -> list[Any]:
-        return [] if self._encoder.weights is None else [self._column(self._encoder.weights)]
-
     def _cells_of(self, names: Sequence[str]) -> list[Any]:
-        """The columns to select from a DataFrame."""
-        return [] if self._frame is None else list(map(self._column, names))
+        """The columns to select from a DataFrame; none from files."""
+        return [] if self._frame is None else columns_of_frame(self._frame, names)
 
-    def _rows_of(self, columns: list[int]) -> tuple[list[Any], RowEncoder | None]:
+    def _rows_of(self, columns: list[int]) -> tuple[list[Any], BlockEncoder | None]:
+        if self._packed is not None:
+            return [], None
+        return self._cells_of(self._encoder.names(columns)), self._encoder
+
+    def _partitions(self, rows: list[Any]) -> tuple[Any, Callable[..., Iterator[Any]]]:
+        """The DataFrame that tasks run on, and what makes parts of its batches."""
+        if self._packed is not None and not rows:
+            return self._packed, _unpacked
         if self._frame is not None:
-            return self._packed_words(columns)
-        return [], self._encoder if self._persisted is None else None
-
-    def _packed_words(self, columns: Sequence[int]) -> tuple[list[Any], PackedEncoder]:
-        """What to select from a DataFrame for some columns, weights last, and what decodes it."""
-        if self._persisted is None:
-            arrays, places = pack_columns(self._frame, self._encoder, columns)
-            arrays += self._weight
-        else:
-            rows, places = self._persisted
-            used = sorted({places[v].array for v in columns})
-            places = {v: places[v]._replace(array=used.index(places[v].array)) for v in columns}
-            arrays = [self._column(f"c{i}") for i in used]
-            arrays += [self._column(rows.columns[-1])] if self._weight else []
-        if not arrays:  # only the number of rows is needed
-            arrays = [self._functions.lit(0)]
-        return arrays, PackedEncoder(self._encoder, places)
+            named = (column.alias(f"a{i}") for i, column in enumerate(rows))
+            return self._frame.select(*named), _as_one
+        n = len(self._parts)  # their numbers, each in a partition of its own
+        return self._spark.range(0, n, 1, n), partial(_of_files, self._parts)
 
     def _sum(
         self,
@@ -207,12 +139,7 @@ class SparkSource(PartitionedSource):
         n_rows: int | None = None,
     ) -> PartSum:
         """The sum of a task over file parts or packed rows, or over the columns of a DataFrame."""
-        frame = self._stored
-        if self._frame is not None:
-            parts: Any = _as_one
-            frame = frame.select(*(a.alias(f"a{i}") for i, a in enumerate(rows)))
-        else:
-            parts = partial(_of_files, self._parts) if self._persisted is None else _unpacked
+        frame, parts = self._partitions(rows)
         results = frame.mapInArrow(partial(_run_task, task, parts), RESULTS)
 
         def collect() -> list[PartSum]:
@@ -220,7 +147,7 @@ class SparkSource(PartitionedSource):
             return [accepted(pickle.loads(row[1])) for row in in_order]
 
         self.n_scans += 1
-        return add_parts(run_job(self._spark, collect, what, n_rows=n_rows, ctl=ctl))
+        return add_parts(run_on_spark(self._spark, collect, what, n_rows=n_rows, ctl=ctl))
 
 
 # ---- what runs on the workers ------------------------------------------------------------------
@@ -230,14 +157,14 @@ RESULTS = "part int, result binary"
 
 
 @dataclass(frozen=True)
-class BatchPart(Partition):
+class BatchPart:
     """The rows of a partition of a DataFrame, as they come."""
 
     batches: Iterator[Any]
 
-    def cells(self, names: Sequence[str]) -> Generator[Block, None, None]:
+    def blocks(self, names: Sequence[str], as_text: Collection[str] = ()) -> Iterator[Block]:
         for batch in self.batches:
-            yield batch.columns
+            yield from batch_columns(batch.rename_columns(list(names)), names)
 
 
 def _as_one(batches: Iterator[Any]) -> Iterator[Any]:
@@ -259,10 +186,12 @@ def _unpacked(batches: Iterator[Any]) -> Iterator[Any]:
             yield pickle.loads(packed.as_buffer())
 
 
-def _pack_parts(task: PackPart, parts: Sequence[FilePart], batches: Iterator[Any]) -> Iterator[Any]:
-    """One row for each part of files: its rows, packed."""
+def _pack_parts(
+    task: PackPart, parts: Callable[..., Iterator[Any]], batches: Iterator[Any]
+) -> Iterator[Any]:
+    """One row for each part: its rows, packed."""
     pa = importlib.import_module("pyarrow")
-    for part in _of_files(parts, batches):
+    for part in parts(batches):
         packed = pickle.dumps(refusable(task, part))
         yield pa.record_batch([pa.array([packed], pa.binary())], ["packed"])
 
@@ -277,3 +206,89 @@ def _run_task(
         result = pickle.dumps(refusable(task, part))
         arrays = [pa.array([place], pa.int32()), pa.array([result], pa.binary())]
         yield pa.record_batch(arrays, ["part", "result"])
+
+
+# ---- DataFrames ----------------------------------------------------------------------------------
+
+PARQUET = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+def frame_facts(frame: Any) -> RowFacts:
+    """The columns of a DataFrame."""
+    if frame.isStreaming:
+        raise DataError("a streaming DataFrame never ends; write its rows down first.")
+    twice = [name for name in frame.columns if frame.columns.count(name) > 1]
+    if twice:
+        raise DataError(f"the column name {twice[0]!r} occurs twice; rename or drop one.")
+    return RowFacts("the DataFrame", tuple(frame.columns))
+
+
+def files_of(frame: Any) -> FileReader | None:
+    """The parquet files that hold exactly the rows of a DataFrame; None if that is not certain.
+
+    It is if the plan is one read, below nothing but a choice of columns, if all files are of this
+    file system and hold its columns with the same values, and if they have as many rows. What is
+    cached already is better taken from there. The files of a Connect server are not those here.
+    """
+    if not hasattr(frame, "_jdf") or frame.isStreaming:
+        return None
+    if not _is_plain_read(frame._jdf.queryExecution().analyzed()):
+        return None
+    paths = frame.inputFiles()
+    places = [Path(unquote(urlparse(path).path)) for path in paths]
+    if not paths or not all(path.startswith("file:/") for path in paths):
+        return None
+    try:
+        reader = open_files(sorted(places), FileOptions())
+        stored = pyarrow_module("parquet").read_schema(reader.paths[0])
+    except CounterpaneError:  # Spark fills columns that some files do not have
+        return None
+    for field in frame.schema.fields:
+        place = stored.get_field_index(field.name)
+        if place < 0 or not _same_values(field.dataType.simpleString(), stored.types[place]):
+            return None
+    rows = sum(sum(reader.groups(path) or []) for path in reader.paths)
+    if rows != frame.count():  # a file may be named twice
+        return None
+    reader.names = tuple(frame.columns)
+    return reader
+
+
+def _is_plain_read(plan: Any) -> bool:
+    """Whether a plan, as Spark's JVM holds it, takes some columns of parquet files."""
+    kind = plan.getClass().getSimpleName()
+    if kind == "SubqueryAlias":
+        return _is_plain_read(plan.child())
+    if kind == "Project":
+        chosen = plan.projectList()
+        plain = all(chosen.apply(i).getClass().getSimpleName() == "AttributeReference"
+                    for i in range(chosen.size()))  # fmt: skip
+        return plain and _is_plain_read(plan.child())
+    if kind != "LogicalRelation":
+        return False
+    relation = plan.relation()
+    return bool(
+        relation.getClass().getSimpleName() == "HadoopFsRelation"
+        and relation.fileFormat().getClass().getName() == PARQUET
+        and relation.partitionSchema().length() == 0
+    )
+
+
+def _same_values(kind: str, stored: Any) -> bool:
+    """Whether Spark reads a stored Arrow type as we do."""
+    types = pyarrow_module("types")
+    value = stored.value_type if types.is_dictionary(stored) else stored
+    if kind == "string":
+        return kind_of(value) == "texts"
+    if kind in _WHOLE:
+        return bool(types.is_integer(value))
+    floats = {"float": types.is_float32, "double": types.is_float64, "boolean": types.is_boolean}
+    return kind in floats and bool(floats[kind](value))
+
+
+def columns_of_frame(frame: Any, names: Sequence[str]) -> list[Any]:
+    """Columns of a DataFrame by their names, which may contain any characters."""
+    connect = "" if hasattr(frame, "_jdf") else "connect."  # which has functions of its own
+    functions = importlib.import_module(f"pyspark.sql.{connect}functions")
+    return [functions.col("`" + name.replace("`", "``") + "`") for name in names]

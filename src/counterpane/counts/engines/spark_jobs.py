@@ -1,7 +1,7 @@
 """Jobs on a Spark cluster, by a session in this process or over Spark Connect.
 
-A job runs in a thread, so that this one can report and cancel. Sessions in this process name their
-jobs by a group, and sessions over Connect by a tag.
+A job runs in a thread. Sessions in this process name their jobs by a group, and sessions over
+Connect by a tag.
 """
 
 from __future__ import annotations
@@ -15,16 +15,22 @@ import threading
 import time
 import uuid
 import weakref
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from counterpane.errors import CounterpaneError, DataError, MissingExtraError, ParameterError
+from counterpane.counts.engines.partitioned import WATCH, Job, run_job
+from counterpane.errors import (
+    CounterpaneError,
+    DataError,
+    MissingExtraError,
+    ParameterError,
+    Setting,
+)
 from counterpane.progress import Control
 
-WATCH = 0.05  # seconds between two checks of a running job
 PATIENCE = 10.0  # seconds that a server has to end a job that is cancelled
 
 
@@ -42,8 +48,9 @@ def find_session(spark: Any | None) -> Any:
         spark = sql.SparkSession.getActiveSession() or sql.SparkSession.builder.getOrCreate()
     if not hasattr(spark, "_jsparkSession") and not _is_remote(spark):
         raise ParameterError(
-            f"spark={spark!r}; a SparkSession is needed: make it by "
-            "SparkSession.builder.master(…).getOrCreate(), or .remote(…) for Spark Connect."
+            Setting("spark", spark),
+            "; a SparkSession is needed: make it by "
+            "SparkSession.builder.master(…).getOrCreate(), or .remote(…) for Spark Connect.",
         )
     return spark
 
@@ -114,7 +121,7 @@ def _settle_in() -> None:
     gc.freeze()
 
 
-def run_job(
+def run_on_spark(
     spark: Any,
     collect: Callable[[], list[Any]],
     what: str,
@@ -122,85 +129,77 @@ def run_job(
     n_rows: int | None = None,
     ctl: Control | None = None,
 ) -> list[Any]:
-    """The results that `collect` gets from the workers.
+    """The results that `collect` gets from the workers."""
+    kind = RemoteJob if _is_remote(spark) else LocalJob
+    results: list[Any] = run_job(kind(spark, collect, what, n_rows, ctl), ctl)
+    return results
 
-    It runs in a thread: this one reports the share of tasks that are done, of `n_rows` rows where
-    that is known, and cancels the job when the control says so.
-    """
-    answers: list[Any] = []
-    errors: list[Exception] = []
-    finished = threading.Event()  # Ctrl-C in Thread.join can mark a thread as ended that still runs
-    jobs = RemoteJobs(spark) if _is_remote(spark) else LocalJobs(spark)
 
-    def work() -> None:
+class SparkJob(Job):
+    """A job that a thread waits for; the share of its tasks that are done is reported."""
+
+    def __init__(
+        self,
+        spark: Any,
+        collect: Callable[[], list[Any]],
+        what: str,
+        n_rows: int | None,
+        ctl: Control | None,
+    ) -> None:
+        self._spark, self._collect, self._what = spark, collect, what
+        self._n_rows, self._ctl = n_rows, ctl
+        self._name, self._done = f"counterpane-{uuid.uuid4()}", -1.0
+        self._answers: list[Any] = []
+        self._error: Exception | None = None
+        self._finished = threading.Event()  # Thread.join may return early after Ctrl-C
+        self._report(0.0)
+        kind = importlib.import_module("pyspark").InheritableThread
+        kind(target=self._work, session=spark, daemon=True).start()
+
+    def _work(self) -> None:
         try:
-            jobs.begin(what)
-            answers.extend(collect())
+            self._begin()
+            self._answers = self._collect()
         except Exception as error:
-            errors.append(error)
+            self._error = error
         finally:
-            finished.set()
+            self._finished.set()
 
-    done = -1.0
+    def _report(self, share: float) -> None:
+        if self._ctl is not None and share > self._done:
+            self._done = share
+            done = share if self._n_rows is None else int(share * self._n_rows)
+            self._ctl.report(self._what, done, self._n_rows or 1)
 
-    def report(share: float) -> None:
-        nonlocal done
-        if ctl is not None and share > done:
-            done = share
-            n = share if n_rows is None else int(share * n_rows)
-            ctl.report(what, n, 1 if n_rows is None else n_rows)
+    def wait(self, seconds: float) -> bool:
+        return self._finished.wait(seconds)
 
-    report(0.0)
-    thread = importlib.import_module("pyspark").InheritableThread(target=work, session=spark)
-    thread.daemon = True
-    thread.start()
-    try:
-        while not finished.wait(WATCH):
-            if ctl is not None:
-                ctl.check()
-                report(jobs.share())
-    except BaseException:
-        jobs.cancel(finished)
-        raise
-    finally:
-        jobs.end()
-    if errors:
-        raise _failure(what, errors[0]) from None
-    report(1.0)
-    return answers
+    def report(self) -> None:
+        self._report(self._share())
 
-
-class SparkJobs(ABC):
-    """The jobs that one thread starts."""
-
-    def __init__(self, spark: Any) -> None:
-        self._spark = spark
-        self._name = f"counterpane-{uuid.uuid4()}"
+    def result(self) -> list[Any]:
+        if self._error is not None:
+            raise _failure(self._what, self._error) from None
+        self._report(1.0)
+        return self._answers
 
     @abstractmethod
-    def begin(self, what: str) -> None:
+    def _begin(self) -> None:
         """Name the jobs of the calling thread."""
 
     @abstractmethod
-    def share(self) -> float:
+    def _share(self) -> float:
         """The share of tasks that are done."""
 
-    @abstractmethod
-    def cancel(self, finished: threading.Event) -> None:
-        """Cancel the jobs until the thread that waits for them has finished."""
 
-    def end(self) -> None:  # noqa: B027 (nothing to do for most)
-        """Stop watching."""
+class LocalJob(SparkJob):
+    """A job of a session in this process, in a job group."""
 
-
-class LocalJobs(SparkJobs):
-    """Jobs of a session in this process, in a job group."""
-
-    def begin(self, what: str) -> None:
+    def _begin(self) -> None:
         context = self._spark.sparkContext
-        context.setJobGroup(self._name, f"counterpane: {what}", interruptOnCancel=True)
+        context.setJobGroup(self._name, f"counterpane: {self._what}", interruptOnCancel=True)
 
-    def share(self) -> float:
+    def _share(self) -> float:
         tasks = done = 0
         tracker = self._spark.sparkContext.statusTracker()
         for job in tracker.getJobIdsForGroup(self._name):
@@ -211,36 +210,37 @@ class LocalJobs(SparkJobs):
                 done += 0 if info is None else info.numCompletedTasks
         return done / tasks if tasks else 0.0
 
-    def cancel(self, finished: threading.Event) -> None:
-        while not finished.is_set():  # a new job may just begin
+    def cancel(self) -> None:
+        while not self._finished.is_set():  # a new job may just begin
             self._spark.sparkContext.cancelJobGroup(self._name)
-            finished.wait(WATCH)
+            self._finished.wait(WATCH)
 
 
-class RemoteJobs(SparkJobs):
+class RemoteJob(SparkJob):
     """Operations of a session over Spark Connect, under a tag."""
 
-    def __init__(self, spark: Any) -> None:
-        super().__init__(spark)
-        self._share = 0.0
+    _heard = 0.0
+
+    def __init__(self, spark: Any, *given: Any) -> None:
         spark.registerProgressHandler(self._hear)
+        super().__init__(spark, *given)
+
+    def _begin(self) -> None:
+        self._spark.addTag(self._name)
 
     def _hear(self, stages: Any, inflight_tasks: int, operation_id: Any, done: bool) -> None:
         tasks = sum(stage.num_tasks for stage in stages or ())
         completed = sum(stage.num_completed_tasks for stage in stages or ())
-        self._share = completed / tasks if tasks else self._share
+        self._heard = completed / tasks if tasks else self._heard
 
-    def begin(self, what: str) -> None:
-        self._spark.addTag(self._name)
+    def _share(self) -> float:
+        return self._heard
 
-    def share(self) -> float:
-        return self._share
-
-    def cancel(self, finished: threading.Event) -> None:
+    def cancel(self) -> None:
         until = time.monotonic() + PATIENCE
-        while not finished.is_set() and time.monotonic() < until:  # the operation may just begin
+        while not self._finished.is_set() and time.monotonic() < until:  # it may just begin
             _soon(lambda: self._spark.interruptTag(self._name))
-            finished.wait(WATCH)
+            self._finished.wait(WATCH)
 
     def end(self) -> None:
         self._spark.removeProgressHandler(self._hear)

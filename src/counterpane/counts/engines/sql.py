@@ -8,44 +8,69 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import closing
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from counterpane.counts.distinct import CodeBlock, DistinctRowCache, DistinctTask
-from counterpane.counts.engines.database import (
-    DatabaseTable,
-    objects,
-    sql_name,
+from counterpane.counts.blocks import EncodedSource, rules_of
+from counterpane.counts.cache import DistinctRowCache, within_largest
+from counterpane.counts.engines.database import DatabaseTable, block_of, sql_name
+from counterpane.counts.layout import (
+    MAX_CELLS,
+    CountBatch,
+    PairCounts,
+    Scope,
+    lay_out_counts,
 )
-from counterpane.counts.layout import CountBatch, CountLayout, PairCounts, lay_out_counts
-from counterpane.counts.source import CountSource, Policy, columns_to_count
-from counterpane.counts.tasks import BLOCK_ROWS, CountTask, PairTask
-from counterpane.data.columns import Column, Numbers, from_objects
-from counterpane.data.encoder import ValueCodes, check_total_weight
+from counterpane.counts.source import (
+    Policy,
+    checked_layout,
+    checked_pairs,
+    counted_cards,
+    finish_counts,
+    observed_pairs,
+    positions,
+)
+from counterpane.counts.tasks import (
+    CodeBlock,
+    CountTask,
+    DistinctTask,
+    PairTask,
+    sum_over_blocks,
+)
+from counterpane.data.block_schema import RowFacts, SchemaOptions
 from counterpane.data.number_formats import plain_scalar
-from counterpane.data.schema import MAX_STATES, Schema, code_dtype
-from counterpane.data.schema_inference import infer_schema
+from counterpane.data.readers.blocks import BLOCK_ROWS, Block
 from counterpane.data.table import Table
-from counterpane.errors import DataError, ParameterError, WeightError, unknown_name
+from counterpane.data.tallies import TableTally
+from counterpane.data.weights import check_total_weight
+from counterpane.errors import DataError, ParameterError, Setting, WeightError
 from counterpane.progress import Control
-from counterpane.typing import Array, Codes, State
+from counterpane.typing import Array, Codes
 
 FEW_STATEMENTS = 16  # up to which a call never reads the rows themselves
 SAME_TOTAL = 1e-9  # sums of real weights differ by their order
 
 
-class SqlSource(CountSource):
+class SqlSource(EncodedSource):
     """Counts of a table or view, over any DB-API connection whose SQL quotes names by `"`.
 
-    States are read once and sorted as `Table.from_frame` does; DuckDB's enums keep their order and
-    unobserved states. NULL is missing. SQLite and DuckDB distinguish texts that are equal by a
-    column's collation; for other databases, make a view with one spelling of each text. The
-    database adds real weights in its own order. If the weight of all rows has changed since the
-    source was made, a scan raises `DataError`. `n_queries` counts the statements that were sent,
-    and `rows_scanned` the rows that they scan.
+    The distinct values of each column are read once, and become states by the rules of rows in
+    memory; enums keep their order and unobserved states. NULL is missing. SQLite and DuckDB
+    distinguish texts that are equal by a column's collation; for other databases, make a view with
+    one spelling of each text. The database adds real weights in its own order. If the weight of all
+    rows has changed since the source was made, a scan raises `DataError`. `n_queries` counts the
+    statements that were sent, and `rows_scanned` the rows that they scan.
 
     The source never writes. On PostgreSQL (psycopg, 2 or 3) each call is one READ ONLY transaction
     with a consistent view of the rows, which ends when the call returns; large answers use a
@@ -59,21 +84,13 @@ class SqlSource(CountSource):
     table : str or (schema, name)
         A table or view. Other data, such as a parquet file in DuckDB, is made a view first:
         `CREATE VIEW visits AS SELECT * FROM 'visits.parquet'`.
-    columns : list of str
-        The columns to use, all by default.
-    states : {column: states}
-        The states of some columns, in order.
-    schema : Schema
-        The columns and states of an older table.
-    weights : str
-        The name of a column of row weights.
-    max_states : int
-        Whole numbers of at most so many values are states.
     keep_distinct : int
         Up to so many distinct rows are cached, so that further counts of their columns need no
         statement: the distinct rows of all columns if they are likely to be few enough, by the
         number of rows, the number of joint states, or the first rows (more than 32 columns lower
         the limit in proportion); otherwise those of each table of counts.
+    **options
+        Those of `FileSource` that describe columns.
 
     Examples
     --------
@@ -90,44 +107,55 @@ class SqlSource(CountSource):
     ([2, 2], 1)
     """
 
-    n_rows: int
-    total_weight: float
-
     def __init__(
         self,
         connection: Any,
         table: str | Sequence[str],
         *,
-        columns: Sequence[str] | None = None,
-        states: Mapping[str, Sequence[State]] | None = None,
-        schema: Schema | None = None,
-        weights: str | None = None,
-        max_states: int = 20,
         keep_distinct: int = 65_536,
+        **options: Unpack[SchemaOptions],
     ) -> None:
         if not isinstance(keep_distinct, int) or keep_distinct < 0:
-            raise ParameterError(f"keep_distinct={keep_distinct!r}; it must be 0 rows or more.")
+            raise ParameterError(
+                Setting("keep_distinct", keep_distinct), "; it must be 0 rows or more."
+            )
+        rules = rules_of(options)
         self._cache = DistinctRowCache(keep_distinct)
         self._tried = keep_distinct == 0
         self._table = DatabaseTable(connection, table)
-        known = self._table.types
-        names = columns_to_count(columns, known if schema is None else schema.names, weights)
-        for name in (*names, *([] if weights is None else [weights])):
-            if name not in known:  # SQLite would read an unknown name as a text
-                raise unknown_name("the table's column", name, known)
+        facts = RowFacts(
+            f"table {self._table.name}", tuple(self._table.types), "the table's column"
+        )
+        names = rules.names(facts.names, facts.kind)  # SQLite reads an unknown name as a text
         with self._table.reading():
-            self._measure(weights)
-            observed = {name: self._observed(name) for name in names}
-            declared = {} if schema is not None else self._table.declared(names)
-        if schema is None:
-            schema = infer_schema(
-                {name: _column(name, values) for name, values in observed.items()},
-                {**declared, **(states or {})},
-                None, None, np.ones(0), max_states=max_states, n_bins=1,
-            )  # fmt: skip
-        self.schema = schema.select([schema.index(name) for name in names])
-        self._codes = [ValueCodes(v) for v in self.schema]
-        self.has_missing = np.array([_has_gap(codes, observed) for codes in self._codes])
+            self._measure(rules.weights)
+            self._declared = {} if rules.schema is not None else self._table.declared(names)
+            self._find_schema(self._tally, facts, rules)
+
+    def _tally(self, tally: Any, names: list[str], as_text: Collection[str]) -> Any:
+        """A tally of the distinct values of columns, or of those of numbers by class."""
+        if isinstance(tally, TableTally):
+            for name in tally.columns:
+                for block, rows, weights in self._values([name]):
+                    tally.add_values(block[0], rows, weights)
+            tally.n_rows, tally.total_weight = self.n_rows, self.total_weight
+            tally.whole = self._dtype.kind == "i"
+            return tally
+        for name in tally.names:
+            for block, rows, weights in self._values([name, tally.target]):
+                tally.add_values(*block, rows, weights)
+        return tally
+
+    def _values(self, names: list[str]) -> Iterator[tuple[Block, Array, Array]]:
+        """The distinct values of columns, the rows of each, and the sum of their weights."""
+        keys = [self._table.key(name) for name in names]
+        tail = f" GROUP BY {', '.join(keys)}"
+        sums = [] if self._weight is None else [self._summed]
+        with closing(self._table.blocks([*keys, "COUNT(*)", *sums], tail)) as blocks:
+            for arrays in blocks:
+                rows = _numbers(arrays[len(keys)], np.dtype(np.int64))
+                weights = _numbers(arrays[-1], np.dtype(np.float64))
+                yield block_of(names, arrays[: len(keys)], self._declared), rows, weights
 
     def _measure(self, weights: str | None) -> None:
         """Find the number of rows, and what to select for their weights."""
@@ -167,11 +195,6 @@ class SqlSource(CountSource):
         self._summed = f"CAST(SUM({self._weight}) AS {'BIGINT' if whole else 'DOUBLE PRECISION'})"
         self._dtype = np.dtype(np.int64 if whole else np.float64)
 
-    def _observed(self, column: str) -> list[Any]:
-        """The distinct values of a column, NULL included, up to just above the limit."""
-        expression, limit = f"DISTINCT {self._table.key(column)}", f" LIMIT {MAX_STATES + 2}"
-        return [v for block in self._table.blocks([expression], limit) for v in objects(block[0])]
-
     @property
     def n_queries(self) -> int:
         """The number of statements sent so far, including those that read the states."""
@@ -187,36 +210,45 @@ class SqlSource(CountSource):
     ) -> Any:
         return self._reduce(fn, columns, grouped=False, ctl=ctl)
 
-    def _counts(
-        self, layout: CountLayout, missing: Policy, max_cells: int, ctl: Control | None
-    ) -> CountBatch:
+    def counts(
+        self, subsets: Iterable[Scope], *, missing: Policy = "drop", max_cells: int = MAX_CELLS,
+        ctl: Control | None = None,
+    ) -> CountBatch:  # fmt: skip
         """The tables of several sets of columns, one GROUP BY each, or all from one SELECT.
 
         A subset of another set of the same call is summed from the counts of that set. If more
         statements than columns would be needed, the rows are read once instead.
         """
+        layout = checked_layout(self, subsets, missing, max_cells)
         sent = self.n_queries
         out = np.zeros(layout.n_cells, dtype=self._dtype)
         scopes = {q: layout.scope(q).tolist() for q in layout.dense.tolist()}
         with self._table.reading():
             union = sorted({v for scope in scopes.values() for v in scope})
             by_rows = self._least_statements(scopes) > max(len(union), FEW_STATEMENTS)
-            groups = [(union, list(scopes))] if by_rows else _under_largest(scopes)
+            asked = list(scopes)
+            groups: list[tuple[Sequence[int], list[int]]] = [
+                (columns, [asked[k] for k in members])
+                for columns, members in within_largest(list(scopes.values()))
+            ]
+            groups = [(union, asked)] if by_rows else groups
             for done, (columns, members) in enumerate(groups):
                 place = {v: k for k, v in enumerate(columns)}
                 local = lay_out_counts(
                     [[place[v] for v in scopes[q]] for q in members],
-                    self.schema.select(columns), self.counted_cards[columns], layout.n_cells,
+                    self.schema.select(columns), counted_cards(self)[list(columns)], layout.n_cells,
                 )  # fmt: skip
-                share = (done / len(groups), (done + 1) / len(groups))
+                self._report(ctl, done / len(groups))
                 values = self._reduce(
-                    CountTask(local), columns, grouped=not by_rows, ctl=ctl, share=share
+                    CountTask(local), columns, grouped=not by_rows, ctl=ctl if by_rows else None
                 )
                 for k, q in enumerate(members):
                     cells = values[local.out_from[k] : local.out_from[k + 1]]
                     out[layout.out_from[q] : layout.out_from[q + 1]] = cells
-            sparse = self._sparse_tables(layout, missing, ctl)
-        return self._settle(layout, out, sparse, self.n_queries - sent, missing)
+            self._report(ctl, 1)
+            batch = finish_counts(self, layout, out, missing, scans=0, ctl=ctl)
+        batch.scans = self.n_queries - sent
+        return batch
 
     def _least_statements(self, scopes: Mapping[int, Sequence[int]]) -> int:
         """How many sets of columns need a statement of their own at least: the largest ones."""
@@ -224,20 +256,25 @@ class SqlSource(CountSource):
         largest = {tuple(sorted(scope)) for scope in scopes.values() if len(scope) == size}
         return sum(self._cached_rows(columns) is None for columns in largest)
 
-    def _pair_counts(
-        self, left: list[int], right: list[int] | None, ctl: Control | None
-    ) -> PairCounts:
+    def pair_counts(
+        self, columns: Scope | None = None, *, against: Scope | None = None,
+        ctl: Control | None = None,
+    ) -> PairCounts:  # fmt: skip
         """Joint counts of pairs of columns by one statement, grouped if that gives fewer rows."""
-        columns = left + (right or [])
-        task = PairTask(len(left), right is None, self.counted_cards[columns])
+        left, right = checked_pairs(self, columns, against)
+        both = left + (right or [])
+        task = PairTask(len(left), right is None, counted_cards(self)[both])
         with self._table.reading():
-            few = self._cached_rows(columns) is not None or self._cells(columns) <= self.n_rows / 2
-            counted = self._reduce(task, columns, grouped=few, ctl=ctl)
-        return self._observed_pairs(counted, left, right)
+            few = self._cached_rows(both) is not None or self._cells(both) <= self.n_rows / 2
+            counted = self._reduce(task, both, grouped=few, ctl=ctl)
+        return observed_pairs(self, counted, left, right)
 
-    def _distinct(self, columns: list[int], limit: int | None, ctl: Control | None) -> Table:
-        task = DistinctTask(self.schema.select(columns), limit)
-        rows: Table = self._reduce(task, columns, grouped=True, ctl=ctl).table
+    def distinct(
+        self, columns: Scope, *, limit: int | None = None, ctl: Control | None = None
+    ) -> Table:
+        where = positions(self, columns)
+        task = DistinctTask(self.schema.select(where), limit)
+        rows: Table = self._reduce(task, where, grouped=True, ctl=ctl).table
         return rows
 
     def _reduce(
@@ -247,28 +284,22 @@ class SqlSource(CountSource):
         *,
         grouped: bool,
         ctl: Control | None,
-        share: tuple[float, float] = (0.0, 1.0),
     ) -> Any:
         """The sum of `fn` over blocks of rows, or of their groups, each with its weight."""
         if grouped and not columns:  # all rows are equal
             weight = np.array([self.total_weight], dtype=self._dtype)
             return fn(np.zeros((0, 1), dtype=np.uint8), weight)
-        total, done = None, 0
-        self._report(ctl, share[0])
+        self._report(ctl, 0)
         with self._table.reading():
-            for codes, weights in self._groups(columns) if grouped else self._select(columns):
-                part = fn(codes, weights)
-                total = part if total is None else total + part
-                done += codes.shape[1]
-                if not grouped:
-                    self._report(ctl, min(1.0, done / self.n_rows))
+            blocks = self._groups(columns) if grouped else self._select(columns)
+            total, _ = sum_over_blocks(fn, blocks, n_rows=self.n_rows, ctl=None if grouped else ctl)
         if grouped:
-            self._report(ctl, share[1])
+            self._report(ctl, 1)
         if total is None:
             raise DataError(f"the table {self._table.name} has lost its rows; make it again.")
         return total
 
-    def _groups(self, columns: Sequence[int]) -> Iterator[CodeBlock]:
+    def _groups(self, columns: Sequence[int]) -> Generator[CodeBlock, None, None]:
         """The distinct rows of some columns, from the cache or from a statement."""
         cached = self._cached_rows(columns)
         if cached is not None:
@@ -290,16 +321,16 @@ class SqlSource(CountSource):
             ):
                 rows = self._select(all_columns, grouped=True, limit=self._cache.limit + 1)
                 deque(self._cache.passing(all_columns, rows), maxlen=0)
-        return self._cache.find(columns)
+        return self._cache.rows(columns)
 
     def _cells(self, columns: Sequence[int]) -> int:
         """The largest number of groups of some columns; numbers are grouped before they are cut."""
         cut = any(self.schema[v].cuts is not None for v in columns)
-        return self.n_rows if cut else math.prod(self.counted_cards[sorted(set(columns))].tolist())
+        return self.n_rows if cut else math.prod(counted_cards(self)[sorted(set(columns))].tolist())
 
     def _select(
         self, columns: Sequence[int], *, grouped: bool = False, limit: int | None = None
-    ) -> Iterator[CodeBlock]:
+    ) -> Generator[CodeBlock, None, None]:
         """Blocks of rows, or of their groups, from one statement."""
         names = [self._table.key(self.schema.names[v]) for v in columns]
         weight = self._summed if grouped else self._weight
@@ -331,15 +362,11 @@ class SqlSource(CountSource):
         if ctl is not None:
             ctl.report("counting rows", share * self.n_rows, self.n_rows)
 
-    def _encode(self, block: list[Any], columns: Sequence[int]) -> Codes:
-        codes: Codes = np.empty((len(columns), len(block[0])), code_dtype(self.schema.cards))
-        for out, values, v in zip(codes, block, columns, strict=False):  # without the weights
-            _encode(self._codes[v], values, out)
-            if not self.has_missing[v] and (out == self.schema.cards[v]).any():
-                raise DataError(
-                    f"column {self.schema.names[v]!r} has missing cells, and had none when the "
-                    "source was made; make it again."
-                )
+    def _encode(self, arrays: list[Any], columns: Sequence[int]) -> Codes:
+        names = [self.schema.names[v] for v in columns]
+        block = block_of(names, arrays[: len(names)], self._declared)
+        codes: Codes = np.empty((len(names), len(arrays[0])), dtype=self._encoder.dtype)
+        self._encoder.encode(block, columns, codes)
         return codes
 
 
@@ -349,47 +376,3 @@ def _numbers(values: Any, dtype: np.dtype[Any]) -> Array:
         return np.array(values, dtype=dtype)
     numbers: Array = values.to_numpy(zero_copy_only=False).astype(dtype)
     return numbers
-
-
-def _under_largest(scopes: Mapping[int, Sequence[int]]) -> list[tuple[list[int], list[int]]]:
-    """(columns, queries): a query joins the first group that contains its columns."""
-    groups: list[tuple[list[int], list[int]]] = []
-    for q in sorted(scopes, key=lambda q: -len(scopes[q])):
-        for columns, members in groups:
-            if set(scopes[q]) <= set(columns):
-                members.append(q)
-                break
-        else:
-            groups.append((list(scopes[q]), [q]))
-    return groups
-
-
-def _has_gap(codes: ValueCodes, observed: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether a column may have missing cells, by its values if they are not too many."""
-    seen = observed[codes.variable.name]
-    if len(seen) > MAX_STATES:
-        return True
-    seen_codes = np.empty(len(seen), dtype=np.int64)
-    codes.encode(seen, None, seen_codes)
-    return codes.variable.card in seen_codes
-
-
-def _encode(codes: ValueCodes, values: Any, out: Array) -> None:
-    """Write the codes of a tuple or an Arrow array to `out`."""
-    if isinstance(values, tuple):
-        codes.encode(values, None, out)
-        return
-    coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
-    listed = coded.dictionary.to_pylist()
-    places = coded.indices.cast("int64").fill_null(len(listed)).to_numpy()
-    codes.encode(listed, places, out)
-
-
-def _column(name: str, values: list[Any]) -> Column:
-    column = from_objects(name, values)
-    if isinstance(column, Numbers) and column.dated:
-        raise DataError(
-            f"column {name!r} holds dates or times; group them in a view, such as by "
-            "EXTRACT(YEAR FROM …), or leave it out by columns=…."
-        )
-    return column

@@ -26,11 +26,10 @@ from counterpane.errors import (
 )
 from counterpane.memory import need_memory
 from counterpane.models.formats.files import Source
-from counterpane.models.formats.provenance import check_provenance
 from counterpane.typing import Array
 
 MAGIC = b"\x93CPMOD\r\n"  # not text, and a changed line end shows
-VERSION = 1
+VERSION = 2
 PREFIX = struct.Struct("<8sIIQ")
 DIGEST_BYTES = 32
 DTYPES = ("<f8", "<i8")
@@ -38,12 +37,15 @@ MAX_SIZE = 2**36  # bytes of a file
 
 
 class Content(NamedTuple):
-    """What a native file holds: the model's kind, its schema and arrays, how it was learned."""
+    """What a native file holds: the model's kind, its schema and arrays, and a note as JSON.
+
+    The note of a model is its `LearningRecord`, that of a checkpoint the state of the search.
+    """
 
     kind: str
     schema: Schema
     arrays: dict[str, Array]
-    provenance: dict[str, Any] | None
+    note: dict[str, Any]
 
 
 def write_native(path: str | os.PathLike[str], content: Content) -> None:
@@ -59,13 +61,13 @@ def write_native(path: str | os.PathLike[str], content: Content) -> None:
         "kind": content.kind,
         "schema": [v.to_record() for v in content.schema],
         "arrays": [{"name": k, "dtype": a.dtype.str, "shape": a.shape} for k, a in arrays],
-        "provenance": content.provenance,
+        "note": content.note,
     }
     try:
         text = json.dumps(header, separators=(",", ":"), default=_plain).encode()
     except (TypeError, ValueError) as error:
         raise ParameterError(
-            f"the model's states or provenance cannot be saved: {error}; use text, numbers, true, "
+            f"the model's states or record cannot be saved: {error}; use text, numbers, true, "
             "false, None, lists and dictionaries."
         ) from None
     size = PREFIX.size + len(text) + sum(a.nbytes for _, a in arrays) + DIGEST_BYTES
@@ -87,6 +89,11 @@ def read_native(path: str | os.PathLike[str]) -> Content:
     if len(data) < PREFIX.size + DIGEST_BYTES:
         raise FileFormatError(f"{where} is cut short: {len(data)} bytes cannot hold a model.")
     _, version, header_size, size = PREFIX.unpack_from(data)
+    if version < VERSION:
+        raise VersionError(
+            f"{where} has format version {version}, which was written before the first release and "
+            "is not read any more: learn the model again."
+        )
     if version > VERSION:
         raise VersionError(
             f"{where} has format version {version}; this release reads up to {VERSION}: upgrade "
@@ -110,10 +117,11 @@ def read_native(path: str | os.PathLike[str]) -> Content:
         header = json.loads(bytes(body[:header_size]))
         if not isinstance(header["kind"], str):
             raise TypeError("its kind is no text")
-        check_provenance(header["provenance"])
+        if not isinstance(header["note"], dict):
+            raise TypeError("its record is no object")
         schema = Schema(Variable.from_record(record) for record in header["schema"])
         arrays = _read_arrays(body[header_size:], header["arrays"])
-        return Content(header["kind"], schema, arrays, header["provenance"])
+        return Content(header["kind"], schema, arrays, header["note"])
     except (CounterpaneError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{where} has a header that makes no sense: {error!r}.") from None
 

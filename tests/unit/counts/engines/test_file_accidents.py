@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import tempfile
-import threading
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,18 +14,15 @@ import pytest
 from pyarrow import csv, feather
 
 import counterpane as cp
-from counterpane.counts.engines import frame_readers
-from counterpane.counts.engines.frame_readers import has_duckdb
 from counterpane.errors import CounterpaneError, DataError, StateError
 
-needs_duckdb = pytest.mark.skipif(not has_duckdb(), reason="DuckDB is not installed")
 BLOCK = 1000
 
 
 @pytest.fixture(autouse=True)
 def short_blocks(monkeypatch):
-    for module in ("file_readers", "arrow_cells", "frame_readers"):
-        monkeypatch.setattr(f"counterpane.counts.engines.{module}.BLOCK_ROWS", BLOCK)
+    for module in ("data.readers.blocks", "data.readers.arrow", "counts.blocks"):
+        monkeypatch.setattr(f"counterpane.{module}.BLOCK_ROWS", BLOCK)
 
 
 @pytest.fixture
@@ -98,7 +91,7 @@ def test_a_file_vanishes_in_mid_scan(tmp_path, kind, scratch):
 @pytest.mark.parametrize("mapped", [0, 2**26])
 @pytest.mark.parametrize("which", [0, 2])
 def test_a_file_shrinks_in_mid_scan(tmp_path, monkeypatch, kind, which, mapped, scratch):
-    monkeypatch.setattr("counterpane.counts.engines.file_readers.MAPPED", mapped)
+    monkeypatch.setattr("counterpane.data.readers.arrow.MAPPED", mapped)
     source = cp.FileSource(folder_of(tmp_path, kind), cache=False)
     path = tmp_path / "data" / f"{which}.{kind}"
     shrink = lambda: os.truncate(path, path.stat().st_size // 2)  # noqa: E731
@@ -118,8 +111,7 @@ def test_a_file_shrinks_in_mid_scan(tmp_path, monkeypatch, kind, which, mapped, 
 def test_a_column_changes_its_type_between_two_scans(tmp_path, kind, scratch):
     source = cp.FileSource(folder_of(tmp_path, kind), cache=False)
     write(tmp_path / "data" / f"2.{kind}", {"a": ["u"] * 5000, "b": ["x"] * 5000})
-    words = "'u' is not one of 3" if kind == "csv" else "'a' held int64 .* and holds .*string"
-    sentence(DataError, words, lambda: source.counts([["a"]]))
+    sentence(DataError, "'u' is not one of 3", lambda: source.counts([["a"]]))
     assert source.counts([["b"]])[0].sum() == 15_000
     write(tmp_path / "data" / f"2.{kind}", {"a": [[1]] * 5 if kind != "csv" else ["[1]"] * 5,
                                            "b": ["x"] * 5})  # fmt: skip
@@ -144,40 +136,7 @@ def test_a_new_state_in_the_last_file(tmp_path, kind, scratch):
     assert source.counts([["a"]])[0].sum() == 15_000
 
 
-# ---- a full disk, Ctrl-C ---------------------------------------------------------------------
-
-
-def wide_rows(folder, n=400_000):
-    rng = np.random.default_rng(0)
-    table = pa.table({f"x{i}": rng.integers(0, 20, n) for i in range(8)})
-    folder.mkdir()
-    pq.write_table(table, folder / "a.parquet", row_group_size=20_000)
-    return folder
-
-
-@contextmanager
-def no_room(size):
-    """No file grows beyond `size` bytes: what a full disk does, without one."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@needs_duckdb
-@pytest.mark.parametrize("named", [True, False])
-def test_a_full_disk_while_spilling(tmp_path, monkeypatch, scratch, named):
-    monkeypatch.setattr("counterpane.counts.engines.arrow.LEAST_MEMORY", 1)
-    spill = tmp_path / "spill" if named else None
-    options = {"cache": False, "max_memory": 2 * 10_000_000, "spill": spill}
-    source = cp.FileSource(wide_rows(tmp_path / "data"), **options)
-    with no_room(2**20):
-        words = "DuckDB cannot.*Could not write.*room in the folder spill"
-        sentence(DataError, words, lambda: source.distinct(range(8)))
-    assert spill is None or not list(spill.glob("*"))
-    assert source.distinct(range(8)).weights.sum() == 400_000
+# ---- Ctrl-C ---------------------------------------------------------------------------------
 
 
 def interrupt():
@@ -191,78 +150,6 @@ def test_ctrl_c_within_a_block(tmp_path, kind, scratch):
         source.map_reduce(Once(interrupt), [0])
     assert source._packed is None  # half of the rows would be worse than none
     assert source.counts([["a"]])[0].sum() == 15_000
-
-
-@needs_duckdb
-def test_ctrl_c_while_duckdb_groups(tmp_path, monkeypatch, scratch):
-    source = cp.FileSource(wide_rows(tmp_path / "data"), cache=False)
-    inner, asked = frame_readers._watched, []
-
-    def watched(work, connection, ctl):
-        if not asked:
-            asked.append(threading.Timer(0.02, interrupt))
-            asked[0].start()
-            slow = "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b"
-            return inner(lambda: connection.execute(slow).fetchall(), connection, ctl)
-        return inner(work, connection, ctl)
-
-    monkeypatch.setattr(frame_readers, "_watched", watched)
-    before = threading.active_count()
-    with pytest.raises(KeyboardInterrupt):
-        source.distinct(range(8))
-    asked[0].join()
-    assert threading.active_count() == before
-    assert source.distinct([0, 1]).weights.sum() == 400_000
-
-
-@needs_duckdb
-@pytest.mark.parametrize("late", [True, False])
-def test_ctrl_c_while_the_thread_of_duckdb_starts(monkeypatch, late):
-    """A busy machine takes long to start a thread: what it began must end with the interrupt."""
-    start, begun = threading.Thread.start, []
-
-    def interrupted(thread):
-        if late:
-            start(thread)
-            begun.append(thread)
-        raise KeyboardInterrupt
-
-    slow = "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b"
-    with pytest.importorskip("duckdb").connect(":memory:") as connection:
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(threading.Thread, "start", interrupted)
-            frame_readers._watched(lambda: connection.execute(slow).fetchall(), connection, None)
-        for thread in begun:
-            thread.join(60)
-            assert not thread.is_alive()
-        one = frame_readers._watched(
-            lambda: connection.execute("SELECT 1").fetchall(), connection, None
-        )
-        assert one == [(1,)]
-
-
-def test_ctrl_c_again_while_the_thread_of_duckdb_ends():
-    class Connection:
-        presses, stopped = 0, threading.Event()
-
-        def interrupt(self):
-            self.presses += 1
-            if self.presses < 4:
-                raise KeyboardInterrupt
-            self.stopped.set()
-
-    class Pressed:
-        def check(self):
-            raise KeyboardInterrupt
-
-    connection, before = Connection(), threading.active_count()
-    with pytest.raises(KeyboardInterrupt):
-        frame_readers._watched(lambda: connection.stopped.wait(60), connection, Pressed())
-    assert connection.stopped.is_set()
-    deadline = time.monotonic() + 60
-    while threading.active_count() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert threading.active_count() == before
 
 
 # ---- the command line -------------------------------------------------------------------------
@@ -297,7 +184,7 @@ def test_commands_take_folders_and_patterns(visits, run, data):
 
 def test_commands_say_what_is_wrong_with_a_folder(visits, run):
     for asked, words in (
-        (["visits", "--discretize", "none"], "'age' holds numbers"),
+        (["visits", "--discretize", "none"], "'age' holds 4000 different real numbers"),
         (["visits", "--method", "ges", "--target", "agee"], "did you mean 'age'"),
         (["visits/*.csv"], "holds no file"),
         (["visits/year*"], "holds no file"),  # a pattern names files

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import counterpane as cp
-from counterpane.counts.engines import schema_scan, stream_cuts
-from counterpane.counts.engines.stream_cuts import _keys, _numbers, _Values
-from counterpane.data import Table
-from counterpane.data.files import read_table
+from counterpane.data import Table, tallies
+from counterpane.data.distinct_values import ordered_bits
+from counterpane.data.reading import read_table
+from counterpane.data.tallies import NumberTally
 from counterpane.errors import DiscretizeError, ParameterError, UnknownNameError
 from counterpane.progress import Control, Stopped
 
@@ -53,10 +53,10 @@ def same(source, table):
 
 @pytest.fixture(params=[False, True], ids=["few", "many"])
 def many(request, monkeypatch):
-    """Whether columns have more values than states can be, and come in several blocks."""
+    """Whether columns have more texts than are kept, and come in several blocks."""
     if request.param:
-        monkeypatch.setattr(schema_scan, "MAX_STATES", 50)
-        monkeypatch.setattr("counterpane.counts.engines.file_readers.BLOCK_ROWS", 333)
+        monkeypatch.setattr(tallies, "MOST_TEXTS", 50)
+        monkeypatch.setattr("counterpane.data.readers.blocks.BLOCK_ROWS", 333)
     return request.param
 
 
@@ -69,29 +69,41 @@ def test_cuts_are_those_of_memory(tmp_path, many, rule, weights):
     assert sum(bool(v.cuts) for v in table.schema) >= 3
     source = cp.read(folder_of(frame, tmp_path), **options)
     same(source, table)
-    assert source.n_scans == 4 - 1  # states, values, rows: pair_counts keeps them packed
+    assert source.n_scans == (3 if rule == "mdl" else 2)  # the last keeps the rows, packed
     lazy = cp.read(pl.from_pandas(frame).lazy(), **options)
     assert lazy.schema == table.schema
 
 
 @pytest.mark.parametrize("weights", [None, "n"])
 @pytest.mark.parametrize("n_bins", [1, 2, 4, 10, 40])
-def test_quantiles_of_more_values_than_are_kept(tmp_path, monkeypatch, many, n_bins, weights):
-    monkeypatch.setattr(stream_cuts, "VALUE_BYTES", 2**40)
+def test_quantiles_of_any_number_of_intervals(tmp_path, many, n_bins, weights):
     frame = frame_of()
     options = {"discretize": "quantile", "weights": weights, "n_bins": n_bins}
     source = cp.read(folder_of(frame, tmp_path), **options)
     same(source, Table.from_frame(frame, **options))
-    scans = 4 if 2 * n_bins <= 32 else 8  # half of the rows have a frequent value of `skew`
-    others = 4 if n_bins <= 31 else 8  # the values beside it
-    assert source.n_scans == 1 + 1 + scans + (others if n_bins > 1 else 0) + 1
 
 
-def test_mdl_of_more_values_than_are_kept_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream_cuts, "VALUE_BYTES", 2**18)
-    folder_of(frame_of(), tmp_path)
-    with pytest.raises(DiscretizeError, match=r"'x' has more than 204 different.*'quantile'"):
-        cp.read(tmp_path, discretize="mdl", target="kind")
+@pytest.mark.parametrize("rule", ["quantile", "mdl"])
+def test_cuts_of_more_numbers_than_are_kept(tmp_path, monkeypatch, rule):
+    """A cut moves by less than the rows of a bin, whose numbers agree in their leading bits."""
+    monkeypatch.setattr("counterpane.data.readers.blocks.BLOCK_ROWS", 333)
+    frame = frame_of(20_000)
+    options = {"discretize": rule, "target": "kind", "n_bins": 10}
+    exact = cp.read(folder_of(frame, tmp_path), **options).schema
+    monkeypatch.setattr(tallies, "MOST_NUMBERS", 2048)
+    monkeypatch.setattr("counterpane.data.block_schema.MOST_NUMBERS", 2048)
+    source = cp.read(tmp_path, **options)
+    assert source.n_rows == 20_000
+    for variable, other in zip(source.schema, exact, strict=True):
+        if variable.cuts is None:
+            assert variable == other
+            continue
+        values = np.sort(frame[variable.name].dropna())
+        ranks = [np.searchsorted(values, v.cuts) for v in (variable, other)]
+        assert rule == "mdl" or len(ranks[0]) == len(ranks[1])
+        for mine, theirs in (ranks, ranks[::-1]):
+            for rank in mine:
+                assert np.abs(theirs - rank).min() <= 0.01 * len(values)
 
 
 def test_csv_numbers_are_cut_too(tmp_path, many):
@@ -106,22 +118,26 @@ def test_csv_numbers_are_cut_too(tmp_path, many):
 
 
 @pytest.mark.parametrize("odd", ["x", "007", "1e", "--1"])
-def test_a_late_text_among_many_numbers(tmp_path, monkeypatch, odd):
-    monkeypatch.setattr(schema_scan, "MAX_STATES", 50)
-    monkeypatch.setattr("counterpane.counts.engines.file_readers.BLOCK_ROWS", 100)
+@pytest.mark.parametrize("rule", ["quantile", "auto"])
+def test_a_late_text_among_many_numbers(tmp_path, many, rule, odd):
     cells = [f"{i}.5" for i in range(500)]
-    (tmp_path / "a.csv").write_text("\n".join(["a", *cells, odd]))
-    with pytest.raises(cp.CounterpaneError, match="'a' has more than 50 different values"):
-        cp.FileSource(tmp_path / "a.csv", discretize="quantile")
-    (tmp_path / "a.csv").write_text("\n".join(["a,b", *(f"{c},1" for c in cells), " NA,1"]))
-    source = cp.FileSource(tmp_path / "a.csv", discretize="quantile")
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "\n".join(["a,b", *(f"{c},{'uv'[i % 2]}" for i, c in enumerate(cells)), f"{odd},u"])
+    )
+    if rule == "quantile" and many:
+        return  # one text makes texts of all, and more than are kept
+    source = cp.FileSource(path, discretize=rule)
+    same(source, read_table(path, discretize=rule))
+    assert source.notes == read_table(path, discretize=rule).notes
+    path.write_text("\n".join(["a,b", *(f"{c},1" for c in cells), " NA,1"]))
+    source = cp.FileSource(path, discretize="quantile")
     assert source.has_missing.tolist() == [True, False]
     assert source.schema["a"].cuts == (124.5 + 0.5, 249.5 + 0.5, 374.5 + 0.5)
 
 
 def test_missing_cells_after_many_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr(schema_scan, "MAX_STATES", 50)
-    monkeypatch.setattr("counterpane.counts.engines.file_readers.BLOCK_ROWS", 100)
+    monkeypatch.setattr("counterpane.data.readers.blocks.BLOCK_ROWS", 100)
     for gap in (None, float("nan")):
         column = pa.array([*np.arange(500) / 3, gap])
         pq.write_table(pa.table({"a": column}), tmp_path / "a.parquet")
@@ -137,7 +153,6 @@ def test_refusals(tmp_path):
         (UnknownNameError, "'kin'.*did you mean 'kind'", {"discretize": "mdl", "target": "kin"}),
         (UnknownNameError, "'n'", {"discretize": "mdl", "target": "n", "weights": "n"}),
         (DiscretizeError, "target 'x' is numeric", {"discretize": "mdl", "target": "x"}),
-        (DiscretizeError, "target 'x' is numeric", {"discretize": "quantile", "target": "x"}),
         (ParameterError, "n_bins=0", {"discretize": "quantile", "n_bins": 0}),
         (ParameterError, "discretize=MDL.*mapping", {"discretize": cp.MDLDiscretizer()}),
     ):
@@ -146,47 +161,66 @@ def test_refusals(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def test_finding_cuts_can_be_stopped(tmp_path):
+@pytest.mark.parametrize("scan", [1, 2])
+def test_finding_cuts_can_be_stopped(tmp_path, scan):
     folder_of(frame_of(300), tmp_path)
     stages = []
-    control = Control(lambda what, done, total: stages.append((what, done, total)))
-    cp.read(tmp_path, discretize="quantile", ctl=control)
-    assert stages[-1] == ("finding cuts", 300, 300)
+    options = {"discretize": "mdl", "target": "kind"}
+    control = Control(lambda *stage: stages.append(stage))
+    cp.read(tmp_path, ctl=control, **options)
+    assert len(stages) == 6  # two scans of three files
 
-    def stop(what, done, total):
-        if what == "finding cuts":
+    def stop(*stage):
+        stages.append(stage)
+        if len(stages) == 6 + 3 * scan - 1:
             control.cancel()
 
     control = Control(stop)
     with pytest.raises(Stopped):
-        cp.read(tmp_path, discretize="quantile", ctl=control)
+        cp.read(tmp_path, ctl=control, **options)
 
 
-def test_values_are_merged_as_they_come():
+# ---- tallies -------------------------------------------------------------------------------------
+
+
+def test_numbers_are_tallied_as_they_come():
     rng = np.random.default_rng(0)
-    kept = _Values(1000)
-    values, classes = rng.integers(0, 60, 5000) / 7, rng.integers(0, 5, 5000)
-    weights = rng.integers(0, 3, 5000).astype(float)
-    for lo in range(0, 5000, 100):
-        part = slice(lo, lo + 100)
-        kept.add(values[part], classes[part], weights[part])
-    expected = pd.Series(weights).groupby([values, classes]).sum()
-    found = kept.merged()
-    assert np.array_equal(found[0], expected.index.get_level_values(0))
-    assert np.array_equal(found[1], expected.index.get_level_values(1))
-    assert np.array_equal(found[2], expected)
-    assert not kept.full
-    few = _Values(2)
-    few.add(np.array([1.0, 2.0]), np.array([0, 7]), np.ones(2))
-    assert [part.tolist() for part in few.merged()] == [[1.0, 2.0], [0, 7], [1.0, 1.0]]
-    assert not few.full
-    small = _Values(250)
-    small.add(values, classes, weights)
-    assert small.full
+    values, weights = rng.integers(0, 60, 5000) / 7, rng.integers(0, 3, 5000).astype(float)
+    expected = pd.Series(weights).groupby(values).agg(["size", "sum"])
+    for limit in (1000, 60, 59):
+        tally = NumberTally(limit)
+        for lo in range(0, 5000, 100):
+            tally.add(values[lo : lo + 100], weights[lo : lo + 100])
+        found, rows, sums = tally.cells()
+        assert bool(tally.shift) == (limit < 60)
+        assert tally.facts(dated=False).n_values == 60
+        if tally.shift:
+            assert len(found) <= limit
+            assert (rows.sum(), sums.sum()) == (5000, weights.sum())
+        else:
+            assert np.array_equal(found, expected.index)
+            assert np.array_equal(rows, expected["size"])
+            assert np.array_equal(sums, expected["sum"])
 
 
-def test_keys_keep_the_order_of_numbers():
+@pytest.mark.parametrize("limit", [50, 2000, 10_000])
+def test_tallies_of_any_parts_are_the_same(limit):
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=6000).round(3) * 100
+    whole = NumberTally(limit)
+    whole.add(values)
+    total = NumberTally(limit)
+    for part in np.split(rng.permutation(values), [30, 60, 1000, 3000, 5970]):
+        tally = NumberTally(limit)
+        tally.add(part)
+        total = total + tally
+    for mine, theirs in zip(total.cells(), whole.cells(), strict=True):
+        assert np.array_equal(mine, theirs)
+    assert total.facts(dated=False) == whole.facts(dated=False)
+
+
+def test_bits_keep_the_order_of_numbers():
     numbers = np.array([-np.inf, -1e300, -2.5, -5e-324, 0.0, 5e-324, 1.0, 1e300, np.inf])
-    assert (np.diff(_keys(numbers).astype(object)) > 0).all()
-    assert np.array_equal(_numbers(_keys(numbers)), numbers)
-    assert _keys(np.array([-0.0])) == _keys(np.array([0.0]))
+    assert (np.diff(ordered_bits(numbers).astype(object)) > 0).all()
+    assert ordered_bits(np.array([-0.0])) == ordered_bits(np.array([0.0]))
+    assert (np.diff(ordered_bits(np.array([-(2**63), -1, 0, 2**62])).astype(object)) > 0).all()

@@ -20,6 +20,7 @@ from counterpane.errors import (
     UnknownNameError,
     WeightError,
 )
+from error_checks import raises
 
 ODD = {
     'size "L"': ["b", "a", None, "a"],
@@ -214,7 +215,7 @@ def test_the_oldest_kept_rows_go_first():
     assert source.n_queries == before + 4
     source.counts([["a"]])
     assert source.n_queries == before + 5
-    with pytest.raises(ParameterError, match="keep_distinct=-1"):
+    with raises(ParameterError, parameter="keep_distinct", value=-1):
         cp.SqlSource(sqlite_of(frame), "t", keep_distinct=-1)
 
 
@@ -269,24 +270,6 @@ def test_an_independence_test_is_one_statement(connect):
     )
 
 
-@ENGINES
-def test_learners_find_the_same_to_the_last_bit(connect):
-    table, frame = titanic()
-    source = cp.SqlSource(connect(frame), "t", schema=table.schema, keep_distinct=0)
-    for learner in (cp.ChowLiu(score="bic"), cp.HillClimb(score="bdeu")):
-        ours, theirs = learner.fit(source).model_, learner.fit(table).model_
-        assert ours.dag.edges == theirs.dag.edges
-        for a, b in zip(ours.tables, theirs.tables, strict=True):
-            assert np.array_equal(a, b)
-    square = cp.UndirectedGraph(4, [(0, 1), (1, 2), (2, 3), (0, 3)])
-    before = source.n_queries
-    fitted = cp.fit_potentials(source, square)
-    assert source.n_queries == before + 4  # one a variable, however many steps
-    known = cp.fit_potentials(cp.MemoryCounts(table), square)
-    for p, q in zip(fitted.potentials, known.potentials, strict=True):
-        assert np.array_equal(p.log_values, q.log_values)
-
-
 def test_parquet_through_a_view(tmp_path):
     table, frame = titanic()
     frame.to_parquet(tmp_path / "it's.parquet")
@@ -320,7 +303,7 @@ def test_rows_that_came_later(connect):
     source = cp.SqlSource(connection, "t")
     cursor = connection.cursor() if connect is plain_of else connection
     cursor.execute("INSERT INTO t VALUES ('z')")
-    with pytest.raises(StateError, match=r"'a': 'z' is not one of 2 states.*rows were added"):
+    with raises(StateError, parameter="a", value="z"):
         source.counts([["a"]])
     cursor.execute("UPDATE t SET a = NULL WHERE a = 'z'")
     with pytest.raises(DataError, match="'a' has missing cells, and had none"):
@@ -345,7 +328,7 @@ def test_what_is_no_table(connect):
         with pytest.raises((ParameterError, DataError)):
             cp.SqlSource(connection, bad)
     for options in ({"columns": ["b"]}, {"columns": ["a"], "weights": "ww"}):
-        with pytest.raises(UnknownNameError, match="the table's column"):
+        with raises(UnknownNameError, parameter="the table's column"):
             cp.SqlSource(connection, "t", **options)
     with pytest.raises(DiscretizeError, match="'n' holds 2 different real"):
         cp.SqlSource(connection, "t", columns=["n"])

@@ -16,6 +16,9 @@ from counterpane.errors import FileFormatError, ParameterError, VersionError
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork, load
 from counterpane.models.formats import files, native
+from counterpane.models.record import DataRecord, LearnerRecord, LearningRecord
+
+RECORD = LearningRecord(LearnerRecord(text="HillClimb()"), DataRecord(rows=12))
 
 
 def small_model(**more):
@@ -35,7 +38,7 @@ def small_model(**more):
 
 @pytest.fixture(name="saved")
 def saved_model(tmp_path):
-    small_model(provenance={"learner": "HillClimb", "rows": 12}).save(tmp_path / "model.cp")
+    small_model(record=RECORD).save(tmp_path / "model.cp")
     return tmp_path / "model.cp"
 
 
@@ -50,11 +53,11 @@ def assert_same(a, b):
     assert (a.strengths is None) == (b.strengths is None)
     for x, y in zip(a.strengths or (), b.strengths or (), strict=True):
         assert x.tobytes() == y.tobytes()
-    assert a.provenance == b.provenance
+    assert a.record == b.record
 
 
 def test_round_trip_is_bit_for_bit(saved):
-    original = small_model(provenance={"learner": "HillClimb", "rows": 12})
+    original = small_model(record=RECORD)
     assert_same(original, load(saved))
     without = BayesianNetwork(original.schema, original.dag, original.tables)
     without.save(saved)
@@ -93,7 +96,7 @@ def test_a_newer_version_says_what_to_do(saved):
     data = bytearray(saved.read_bytes())
     struct.pack_into("<I", data, 8, 7)
     saved.write_bytes(data)
-    with pytest.raises(VersionError, match="version 7; this release reads up to 1: upgrade"):
+    with pytest.raises(VersionError, match="version 7; this release reads up to 2: upgrade"):
         load(saved)
 
 
@@ -172,7 +175,7 @@ def test_a_failed_save_leaves_the_old_file_alone(saved, monkeypatch):
         assert saved.read_bytes() == before
         assert os.listdir(saved.parent) == ["model.cp"]
     with pytest.raises(ParameterError, match="cannot be saved"):
-        small_model(provenance={"what": object()}).save(saved)
+        small_model(record=LearningRecord(marks=(object(),))).save(saved)
     assert saved.read_bytes() == before
 
 
@@ -183,7 +186,7 @@ def test_links_and_permissions_are_kept(saved):
     small_model().save(link)
     assert link.is_symlink()
     assert saved.stat().st_mode & 0o777 == 0o640
-    assert load(saved).provenance is None
+    assert not load(saved).record.learned
 
 
 def test_gzipped_files_hold_the_same(saved, tmp_path):

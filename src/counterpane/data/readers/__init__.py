@@ -1,0 +1,1 @@
+"""Readers of files, frames and streams: each gives blocks of columns."""

@@ -1,0 +1,329 @@
+"""The base of learners that execute independence tests: parameters, states of tests, results."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, Unpack, get_args
+
+import numpy as np
+
+from counterpane.checks import (
+    BOOLEAN,
+    CHOICE,
+    FUNCTION,
+    INTEGER,
+    NO_ARRAY,
+    NONE,
+    NUMBER,
+    Constraints,
+)
+from counterpane.counts.shared_tables import SharedTables, table_scopes
+from counterpane.counts.source import CountSource, counted_cards
+from counterpane.counts.view import reorder_columns
+from counterpane.errors import ParameterError, Setting, TableSizeError
+from counterpane.graphs import UndirectedGraph
+from counterpane.graphs.bits import members, n_words
+from counterpane.independence import IndependenceTest, Ledger, Oracle, Question, Verdict, as_test
+from counterpane.independence.count_tests import CountTest
+from counterpane.independence.ledger import Price
+from counterpane.learners.base import LearnerOptions
+from counterpane.learners.density import DensityLearner
+from counterpane.learners.driver import Search
+from counterpane.learners.independence.separating_sets import (
+    bit_set,
+    contradicted_share,
+    with_pure_triples,
+)
+from counterpane.learners.markov.graph_potentials import fit_potentials
+from counterpane.learners.order import intrinsic_order
+from counterpane.models.markov_network import MarkovNetwork
+from counterpane.progress import Control
+from counterpane.typing import Floats, Ints
+
+Variant = Literal["default", "paper"]
+
+LEAST_P = 1e-300  # so that a p-value of 0 has a logarithm
+
+S = TypeVar("S", bound=tuple[Any, ...])
+W = TypeVar("W")
+
+
+class ExecutedTests(NamedTuple):
+    """Executed tests as arrays, the last three fields of a state: ends, bit sets, verdicts.
+
+    `numbers` holds independent, statistic, p-value, degrees of freedom, the two log-likelihoods,
+    the probability and the gap of each verdict, NaN for what does not apply.
+    """
+
+    pairs: Ints  # (tests, 2)
+    given: Ints  # (tests, words)
+    numbers: Floats  # (tests, 8)
+
+    @classmethod
+    def none(cls, n: int) -> Self:
+        """No test of `n` variables."""
+        return cls(
+            np.zeros((0, 2), dtype=np.int64),
+            np.zeros((0, n_words(n)), dtype=np.int64),
+            np.zeros((0, 8)),
+        )
+
+    def extended(self, n: int, tests: Iterable[tuple[Question, Verdict]]) -> Self:
+        """These tests and further ones."""
+        pairs, sets, numbers = [], [], []
+        for (x, y, given), verdict in tests:
+            pairs.append((x, y))
+            octets = bit_set(given).to_bytes(8 * n_words(n), "little")
+            sets.append(np.frombuffer(octets, dtype="<i8").astype(np.int64))
+            independent, *middle, logs, probability, gap = verdict
+            numbers.append((float(independent), *middle, *(logs or (None, None)), probability, gap))
+        if not pairs:
+            return self
+        return type(self)(
+            np.concatenate([self.pairs, np.array(pairs, dtype=np.int64)]),
+            np.concatenate([self.given, np.array(sets)]),
+            np.concatenate([self.numbers, np.array(numbers, dtype=np.float64)]),
+        )
+
+    def verdicts(self) -> dict[Question, Verdict]:
+        """The verdict on each question, in order."""
+        verdicts: dict[Question, Verdict] = {}
+        for (x, y), row, numbers in zip(self.pairs.tolist(), self.given, self.numbers, strict=True):
+            independent, statistic, p_value, freedom, *logs, probability, gap = (
+                None if v != v else v for v in numbers.tolist()
+            )
+            verdicts[x, y, members(row.view(np.uint64))] = Verdict(
+                bool(independent),
+                statistic,
+                p_value,
+                None if freedom is None else int(freedom),
+                None if logs[0] is None else (logs[0], logs[1]),  # type: ignore[arg-type]
+                probability,
+                gap,
+            )
+        return verdicts
+
+    def ledger(
+        self, names: tuple[str, ...], price: Price = len, test: IndependenceTest | None = None
+    ) -> Ledger:
+        """A ledger of these tests of variables with these `names`; it executes others by `test`."""
+        placeholder = Oracle(UndirectedGraph(len(names)), names)
+        return Ledger(test or placeholder, price, self.verdicts())
+
+
+class LedgerSearch(Search[S], Generic[S, W]):
+    """A search that executes tests; its states end with the fields of `ExecutedTests`.
+
+    A step works on objects W that follow from the state, such as a ledger. They are used again if
+    the next step continues from the state that the last one returned, and rebuilt otherwise.
+    """
+
+    def __init__(self, test: IndependenceTest, source: CountSource, price: Price) -> None:
+        self.test = test
+        self.source = source
+        self.n = len(source.schema)
+        self.price = price
+        self._last: tuple[S, W] | None = None
+
+    def step(self, state: S, ctl: Control) -> tuple[S, dict[str, Any]]:
+        last, self._last = self._last, None  # an interrupted step leaves nothing behind
+        work = self._rebuild(state, ctl) if last is None or last[0] is not state else last[1]
+        state, record = self._advance(state, work)
+        self._last = state, work
+        return state, record
+
+    @abstractmethod
+    def _rebuild(self, state: S, ctl: Control) -> W:
+        """The working objects of a state."""
+
+    @abstractmethod
+    def _advance(self, state: S, work: W) -> tuple[S, dict[str, Any]]:
+        """The next state, and a record of the step; changes `work` and not `state`."""
+
+    def _ledger(self, state: S, ctl: Control) -> Ledger:
+        """A ledger of the tests of a state, over the test bound to the data."""
+        verdicts = ExecutedTests(*state[-3:]).verdicts()
+        return Ledger(self.test.bind(self.source, ctl=ctl), self.price, verdicts)
+
+    def _executed(self, state: S, ledger: Ledger) -> ExecutedTests:
+        """The tests of a state, and those that the ledger has executed since."""
+        executed = ExecutedTests(*state[-3:])
+        fresh = islice(ledger.answered.items(), len(executed.pairs), None)
+        return executed.extended(self.n, fresh)
+
+    def _log_evidence(self, verdict: Verdict, certain: float) -> float:
+        """ln of the evidence for independence over that for dependence.
+
+        A p-value counts as the likelihood ratio p / alpha, an answer without a number as `certain`.
+        """
+        if verdict.log_evidence is not None:
+            return verdict.log_evidence
+        if verdict.p_value is not None:
+            alpha = getattr(self.test, "alpha", None) or 0.05
+            return max(math.log(max(verdict.p_value, LEAST_P) / alpha), -certain)
+        return certain if verdict.independent else -certain
+
+
+class StructureOnly(UserWarning):
+    """A graph was learned that is too dense for tables of potentials."""
+
+
+class OrderedSource(NamedTuple):
+    """A source with its columns in the order of the search.
+
+    `order` has the position of each column in the table; `shared` are the scopes of the shared
+    tables that were counted before the search.
+    """
+
+    source: CountSource
+    order: Ints
+    shared: list[tuple[int, ...]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in the order of the search."""
+        return self.source.schema.names
+
+
+class IndependenceLearner(DensityLearner):
+    """Learns a Markov network from independence tests; base of `GSMN`, `GSIMN` and `PFMN`."""
+
+    _paper_test: ClassVar[str] = "chi2"
+
+    _constraints: ClassVar[Constraints] = {
+        "test": NO_ARRAY,
+        "variant": CHOICE,
+        "alpha": NUMBER | NONE,
+        "table_cells": INTEGER | NONE,
+        "cost": FUNCTION | NONE,
+        "interactions": BOOLEAN,
+        "potentials": BOOLEAN,
+        "equivalent_sample_size": NUMBER,
+    }
+
+    def __init__(
+        self,
+        test: str | IndependenceTest | None = None,
+        *,
+        variant: Variant = "default",
+        alpha: float | None = None,
+        table_cells: int | None = 64,
+        cost: Price | None = None,
+        interactions: bool = False,
+        potentials: bool = True,
+        equivalent_sample_size: float = 1.0,
+        **options: Unpack[LearnerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.test = test
+        self.variant = variant
+        self.alpha = alpha
+        self.table_cells = table_cells
+        self.cost = cost
+        self.interactions = interactions
+        self.potentials = potentials
+        self.equivalent_sample_size = equivalent_sample_size
+
+    def _test(self) -> IndependenceTest:
+        """The test to execute, not yet bound to data."""
+        if self.variant not in get_args(Variant):
+            raise ParameterError(
+                Setting("variant", self.variant), "; 'default' or 'paper' is allowed."
+            )
+        if self.table_cells is not None and not self.table_cells >= 4:
+            raise ParameterError(
+                Setting("table_cells", self.table_cells), "; None or 4 and more is needed."
+            )
+        default = self._paper_test if self.variant == "paper" else "stratified"
+        test = as_test(default if self.test is None else self.test)
+        if test is self.test or self.alpha is None or not hasattr(test, "alpha"):
+            return test
+        return type(test)(alpha=self.alpha)  # type: ignore[call-arg]
+
+    @property
+    def _price(self) -> Price:
+        return len if self.cost is None else self.cost
+
+    def _reads_tables(self, test: IndependenceTest) -> bool:
+        """Whether the default variant applies: it needs tables, which an oracle does not have."""
+        return self.variant == "default" and isinstance(test, CountTest)
+
+    def _ordered(self, source: CountSource, test: IndependenceTest) -> OrderedSource:
+        """The source to search.
+
+        For tests of data, the order of its columns does not depend on their order in the table.
+        Other tests know columns by position. The default variant counts its shared tables here.
+        """
+        if not isinstance(test, CountTest):
+            return OrderedSource(source, np.arange(len(source.schema)), [])
+        order = intrinsic_order(source)
+        tables = SharedTables(reorder_columns(source, order))
+        if self._reads_tables(test) and self.table_cells is not None:
+            tables.count_blocks(self.table_cells)
+        return OrderedSource(tables, np.array(order, dtype=np.int64), list(tables.scopes))
+
+    def _set_results(
+        self,
+        source: CountSource,
+        ordered: OrderedSource,
+        graph: UndirectedGraph,
+        executed: ExecutedTests,
+        test: IndependenceTest,
+        began: float,
+    ) -> Ledger:
+        """Set the results that all learners share; the ledger of all executed tests.
+
+        `graph` and `executed` are on the columns in the order of the search.
+        """
+        bound = test.bind(ordered.source) if self.interactions else None
+        ledger = executed.ledger(ordered.names, self._price, bound)
+        if self.interactions:
+            graph = with_pure_triples(graph, ledger)
+        self.contradictions_ = contradicted_share(ledger, graph)
+        graph = renumbered(graph, ordered.order)
+        names = source.schema.names
+        seconds = time.monotonic() - began
+        self.model_ = self._model(source, graph, seconds) if self.potentials else None
+        self.undirected_ = graph
+        self.graph_: Any = graph.to_networkx(names)
+        self.blankets_ = {
+            name: tuple(names[j] for j in graph.neighbors(i)) for i, name in enumerate(names)
+        }
+        self.n_tests_ = ledger.n_tests
+        self.cost_ = ledger.cost
+        self.tests_: list[Any] = ledger.records
+        scopes: list[tuple[int, ...]] = []
+        if isinstance(ordered.source, SharedTables):
+            cards = counted_cards(ordered.source)
+            scopes = table_scopes(ledger.answered, cards, ordered.shared)
+        self.n_tables_ = len(scopes)
+        self.table_cost_ = sum(
+            self._price(tuple(ledger.names[v] for v in scope)) for scope in scopes
+        )
+        return ledger
+
+    def _model(
+        self, source: CountSource, graph: UndirectedGraph, seconds: float
+    ) -> MarkovNetwork | None:
+        """The graph with potentials; None, and a warning, if it is too dense for tables."""
+        try:
+            return fit_potentials(
+                source,
+                graph,
+                equivalent_sample_size=self.equivalent_sample_size,
+                record=self._record(source, seconds),
+            )
+        except TableSizeError as error:
+            message = f"the graph was found, but model_ is None: {error}"
+            warnings.warn(message, StructureOnly, stacklevel=5)
+            return None
+
+
+def renumbered(graph: UndirectedGraph, order: Ints) -> UndirectedGraph:
+    """The graph with node i as node `order[i]`."""
+    return UndirectedGraph(graph.n, [(order[a], order[b]) for a, b in graph.edges])

@@ -1,0 +1,273 @@
+"""PC: the class of Bayesian networks that independence tests show.
+
+P. Spirtes, C. Glymour and R. Scheines, Causation, Prediction, and Search, 2nd edition, 2000. The
+skeleton is that of `SkeletonSearch`, colliders are voted on (`PatternSearch`), and Meek's rules
+give the other directions that all networks of the class share.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self, Unpack
+
+import numpy as np
+
+from counterpane._core.bayesian import Limits
+from counterpane.checks import INTEGER, LISTS, NO_ARRAY, NONE, NUMBER, PAIRS, Constraints
+from counterpane.counts.source import CountSource
+from counterpane.counts.view import reorder_columns
+from counterpane.data.schema import Schema
+from counterpane.errors import ParameterError, Setting, TableSizeError
+from counterpane.graphs import Dag, UndirectedGraph
+from counterpane.graphs.bits import unpack
+from counterpane.graphs.orientation import Orientation, orient
+from counterpane.independence import IndependenceTest, as_test
+from counterpane.independence.count_tests import CountTest
+from counterpane.learners.base import LearnerOptions, Missing
+from counterpane.learners.bayesian.moves import Edges, known_directions, make_limits
+from counterpane.learners.density import DensityLearner
+from counterpane.learners.gap_policy import GapPolicy, leave_gaps, policy_of_source
+from counterpane.learners.independence.base import ExecutedTests, StructureOnly
+from counterpane.learners.independence.colliders import PatternSearch, vote
+from counterpane.learners.independence.skeleton import skeleton_of
+from counterpane.learners.order import intrinsic_order
+from counterpane.learners.parameters import fit_parameters
+from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.typing import Bools
+
+DEFAULT_TEST = "g2"
+
+
+class PatternLearner(DensityLearner):
+    """What `PC` and `FCI` share: the test, the knowledge, the skeleton, and a network of it."""
+
+    _leaves_gaps = ("available",)
+    _search_class: ClassVar[type[PatternSearch]] = PatternSearch
+    model_: BayesianNetwork | None
+
+    _constraints: ClassVar[Constraints] = {
+        "test": NO_ARRAY,
+        "alpha": NUMBER | NONE,
+        "max_given": INTEGER | NONE,
+        "required_edges": PAIRS,
+        "forbidden_edges": PAIRS,
+        "tiers": LISTS | NONE,
+        "equivalent_sample_size": NUMBER,
+    }
+
+    def __init__(
+        self,
+        test: str | IndependenceTest | None = None,
+        *,
+        alpha: float | None = None,
+        max_given: int | None = None,
+        required_edges: Edges = (),
+        forbidden_edges: Edges = (),
+        tiers: Sequence[Sequence[str]] | None = None,
+        equivalent_sample_size: float = 1.0,
+        **options: Unpack[LearnerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.test = test
+        self.alpha = alpha
+        self.max_given = max_given
+        self.required_edges = required_edges
+        self.forbidden_edges = forbidden_edges
+        self.tiers = tiers
+        self.equivalent_sample_size = equivalent_sample_size
+
+    def _test(self) -> IndependenceTest:
+        """The test to execute, not yet bound to data."""
+        if self.max_given is not None and not self.max_given >= 0:
+            raise ParameterError(
+                Setting("max_given", self.max_given), "; None, 0 or more columns are allowed."
+            )
+        test = as_test(DEFAULT_TEST if self.test is None else self.test)
+        if test is self.test or not hasattr(test, "alpha"):
+            return test
+        if self.alpha is None:
+            return test
+        return type(test)(alpha=self.alpha)  # type: ignore[call-arg]
+
+    def _resolve(self, source: CountSource, missing: Missing) -> tuple[GapPolicy, CountSource]:
+        if missing == "auto":
+            missing = "available" if source.has_missing.any() else "state"
+        if missing == "available":
+            return policy_of_source(missing, source), leave_gaps(source, missing)
+        return super()._resolve(source, missing)
+
+    def _search(
+        self, source: CountSource, test: IndependenceTest
+    ) -> tuple[PatternSearch, list[int]]:
+        """The search, on columns in an order that does not depend on the table, and this order.
+
+        A test that is not one of data knows columns by position: their order stays.
+        """
+        order = list(range(len(source.schema)))
+        if isinstance(test, CountTest):
+            order = intrinsic_order(source)
+            source = reorder_columns(source, order)
+        limits = self._limits(source.schema)
+        n = len(order)
+        allowed, needed = unpack(limits.allowed, n), unpack(limits.required, n)
+        search = self._search_class(
+            test,
+            source,
+            most_given=self.max_given,
+            possible=allowed | allowed.T,
+            required=needed | needed.T,
+            later=later_columns(source.schema, self.tiers),
+        )
+        return search, order
+
+    def _limits(self, schema: Schema) -> Limits:
+        return make_limits(schema, self.required_edges, self.forbidden_edges, self.tiers)
+
+    def _orient(
+        self, skeleton: UndirectedGraph, executed: ExecutedTests, schema: Schema
+    ) -> Orientation:
+        """The directions by knowledge, votes and rules."""
+        limits = self._limits(schema)
+        both = [edge for a, b in skeleton.edges for edge in ((a, b), (b, a))]
+        votes = vote(executed, skeleton)
+        colliders = [v.triple for v in votes if v.is_collider]
+        return orient(skeleton, colliders, known_directions(limits, both))
+
+    def _set_network(
+        self,
+        source: CountSource,
+        names: tuple[str, ...],
+        order: list[int],
+        work: Orientation,
+        began: float,
+    ) -> None:
+        """Set the network of the class, and what was in contradiction."""
+        dag, extra = work.member()
+        self.conflicts_ = [
+            f"{names[a]} → {names[b]} contradicts stronger evidence and was not taken"
+            for a, b in work.refused
+        ] + [
+            f"{names[a]} → {names[b]} ← {names[c]} is in the network though no test shows it: "
+            "the others leave no way without such a collider"
+            for a, b, c in extra
+        ]
+        if self.conflicts_:
+            n = len(self.conflicts_)
+            self._notes.append(
+                f"Tests: {n} direction{'s' if n > 1 else ''} could not follow all tests, which "
+                "contradict each other; conflicts_ lists them."
+            )
+        dag = Dag(dag.n, [(order[a], order[b]) for a, b in dag.edges])
+        record = self._record(source, time.monotonic() - began)
+        columns = source.schema.names
+        known = known_directions(self._limits(source.schema), dag.edges)
+        if pag := getattr(self, "pag_", None):
+            record = record.with_parts(marks=tuple(map(tuple, pag.edges)))
+        directions = tuple((columns[p], columns[x]) for p, x in known)
+        record = record.with_parts(constraints={"known_directions": directions})
+        try:
+            self.model_ = fit_parameters(
+                source,
+                dag,
+                equivalent_sample_size=self.equivalent_sample_size,
+                missing="drop",
+                record=record,
+            )
+        except TableSizeError as error:
+            message = f"the graph was found, but model_ is None: {error}"
+            warnings.warn(message, StructureOnly, stacklevel=4)
+            self.model_ = None
+        self.dag_ = dag
+        self.graph_: Any = dag.to_networkx(columns)
+
+    def _set_tests(self, executed: ExecutedTests, names: tuple[str, ...]) -> None:
+        self._executed, self._test_names = executed, names
+        self.n_tests_ = len(executed.pairs)
+        self.cost_ = 2 * self.n_tests_ + int(np.bitwise_count(executed.given.view(np.uint64)).sum())
+
+    @property
+    def tests_(self) -> list[Any]:
+        """The executed tests, a `Record` each, in order."""
+        return self._executed.ledger(self._test_names).records
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+        began = time.monotonic()
+        test = self._test()
+        source = self._source(X, sample_weight)
+        source.prepare()
+        search, order = self._search(source, test)
+        outcome = self._driver(source).run(search, "testing")
+        self.trace_ = outcome.trace
+        skeleton, executed = skeleton_of(outcome.state), ExecutedTests(*outcome.state[-3:])
+        self._set_marks(source, search, order, skeleton, executed)
+        work = self._orient(skeleton, executed, search.source.schema)
+        self._set_network(source, search.source.schema.names, order, work, began)
+        self._set_tests(executed, search.source.schema.names)
+        return self
+
+    def _set_marks(
+        self,
+        source: CountSource,
+        search: PatternSearch,
+        order: list[int],
+        skeleton: UndirectedGraph,
+        executed: ExecutedTests,
+    ) -> None:
+        """Set what is learned beyond the network."""
+
+
+def later_columns(schema: Schema, tiers: Sequence[Sequence[str]] | None) -> Bools:
+    """Entry [z, x] says that z is in a later tier than x; columns in no tier are never later."""
+    place: Any = np.full(len(schema), np.nan)
+    for k, tier in enumerate(tiers or ()):
+        for name in tier:
+            place[schema.index(name)] = k
+    later: Bools = place[:, None] > place
+    return later
+
+
+class PC(PatternLearner):
+    """Learns a Bayesian network by independence tests.
+
+    It assumes that no common cause of two columns is missing from the table (`FCI` does not), and
+    that columns which depend on each other do so in every test with enough rows.
+
+    Parameters
+    ----------
+    test : str or IndependenceTest, optional
+        "g2" (the default), "chi2", "stratified", "bayesian", or a test such as `Oracle`.
+    alpha : float, optional
+        The level of a test given by name.
+    max_given : int, optional
+        The most columns that a test conditions on; by default as many as the graph asks for.
+    required_edges, forbidden_edges : iterable of (str, str)
+        (parent, child) pairs that the network must have, or must not have.
+    tiers : sequence of sequences of str, optional
+        Columns in causal order: no edge leads from a later tier into an earlier one.
+    equivalent_sample_size, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner; the first is the prior weight of the model's parameters, in rows.
+        With missing cells, each test uses the rows that are complete in its columns.
+
+    Attributes
+    ----------
+    model_ : BayesianNetwork
+        A network of the class; None, with a warning, if its tables are too large.
+    graph_ : networkx.DiGraph
+        Its edges; `cpdag_` is the class, `dag_` the graph by position.
+    tests_ : list of Record
+        The executed tests; `n_tests_` is their number, `cost_` that of their columns.
+    conflicts_ : list of str
+        What had to be decided because tests contradict each other.
+    trace_ : list of dict
+        A record of each batch of tests: its level, tests, and the edges that are left.
+
+    Examples
+    --------
+    >>> import counterpane as cp
+    >>> learner = cp.PC().fit(cp.load_dataset("titanic"))
+    >>> learner.n_tests_, sorted(learner.cpdag_.edges)[:2]
+    (24, [('age', 'sex'), ('age', 'status')])
+    """

@@ -1,0 +1,1 @@
+"""How results are presented: tables of texts, and pieces of HTML."""

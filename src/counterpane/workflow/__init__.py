@@ -1,0 +1,1 @@
+"""Learning from end to end: read, choose a method, fit, measure; what `learn` does."""
