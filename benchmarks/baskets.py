@@ -26,7 +26,7 @@ import scipy.sparse as sparse
 
 import counterpane as cp
 from counterpane.counts.baskets import BasketCounts
-from counterpane.learn.order import Relatives
+from counterpane.learners.order import Relatives
 from harness import RESULTS, commit, publish
 
 LINES = Path(RESULTS) / "baskets_lines.json"

@@ -18,9 +18,11 @@ import numpy as np
 
 from harness import publish, seconds
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from tests.reference.causal_reference import (
+import counterpane as cp
+from counterpane.errors import NotIdentifiedError
+from reference.causal_reference import (
     answer,
     effect_table,
     graphs_of_class,
@@ -28,9 +30,6 @@ from tests.reference.causal_reference import (
     random_network,
     refitted,
 )
-
-import counterpane as cp
-from counterpane.errors import NotIdentifiedError
 
 NETWORKS = ("asia", "survey", "sachs", "child", "alarm")
 ROWS, PAIRS = 5000, 30

@@ -20,7 +20,7 @@ from selenium import webdriver
 
 import counterpane as cp
 from counterpane.drawing.layout import lay_out_graph
-from counterpane.report.page import ENGINE_SCRIPTS, page_scripts, page_source
+from counterpane.report.page import ENGINES, page_script, page_source
 from harness import publish, seconds
 
 CLICKS = """
@@ -113,11 +113,8 @@ def first_click(driver: Any, folder: Path, scratch: str) -> dict[str, Any]:
 def main() -> None:
     """Measure all networks, and a classifier."""
     folder = Path(os.environ["COUNTERPANE_DATA"])
-    code = max(
-        sum(len(page_source(f"explorer/{name}").encode()) for name in page_scripts(kind))
-        for kind in ENGINE_SCRIPTS
-    )
-    code += sum(len(page_source(name).encode()) for name in ("page.html", "report.css"))
+    code = max(len(page_script(kind, report=False).encode()) for kind in ENGINES)
+    code += sum(len(page_source(name).encode()) for name in ("page.html", "page.css"))
     with tempfile.TemporaryDirectory() as scratch:
         driver = browser(f"{scratch}/profile")
         paths = sorted((folder / "networks").glob("*.bif.gz"))

@@ -28,11 +28,14 @@ from xml.etree import ElementTree
 import numpy as np
 
 import counterpane as cp
-from counterpane.counts.engines.bit_device import HostBits
-from counterpane.counts.engines.cuda import CudaBits, card_text
-from counterpane.counts.engines.gpu import GpuCounts
+from counterpane.counts.gpu.cuda import CudaBits, card_text
+from counterpane.counts.gpu.source import GpuCounts
 from counterpane.evaluate.structure import structural_hamming_distance
 from gpu_figures import LIMIT, write_figures
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from reference.gpu_reference import HostBits
 
 try:
     import cupy
@@ -154,8 +157,8 @@ def screens(_: Any) -> Iterator[dict[str, Any]]:
         limit = rows * np.expm1(least / rows)  # the bound on the ratio
         bars = np.tile(6.0 + np.arange(most), (len(children), 1))
         both = [GpuCounts(table, device=device) for device in (CudaBits(), HostBits())]
-        pairs = [s.strong_pairs(0, n, limit, least) for s in both]
-        given = [s.strong_parents(children, families, bars) for s in both]
+        pairs = [s.pairs_above_threshold(0, n, limit, least) for s in both]
+        given = [s.parents_above_threshold(children, families, bars) for s in both]
         found = [[set(map(tuple, x.tolist())) for x in listed] for listed in (pairs, given)]
         yield {"n": n, "rows": rows, "states": most, "pairs": len(pairs[0]),
                "given": len(given[0]), "equal": all(a == b for a, b in found),
@@ -166,11 +169,11 @@ def screens(_: Any) -> Iterator[dict[str, Any]]:
         table = cp.Table(cp.Schema.from_cards([2] * n), rng.integers(0, 2, (n, 1000), np.uint8))
         source = _prepared(table)
         high = np.array([0.0, 40.0]), np.array([0.0, 20.0])
-        source.strong_pairs(0, n, *high)
-        _, pairs_s = timed(lambda s=source, n=n, h=high: s.strong_pairs(0, n, *h), 2)
+        source.pairs_above_threshold(0, n, *high)
+        _, pairs_s = timed(lambda s=source, n=n, h=high: s.pairs_above_threshold(0, n, *h), 2)
         bars = np.full((len(children), 2), 20.0)
         _, given_s = timed(lambda s=source, c=children, f=families, b=bars:
-                           s.strong_parents(c, f, b), 2)  # fmt: skip
+                           s.parents_above_threshold(c, f, b), 2)  # fmt: skip
         masks = np.where(families[:, 1] >= 0, 8, 4).sum()
         yield {"n": n, "rows": 1000, "pairs_s": pairs_s, "given_s": given_s,
                "pairs_share": 1024 * n * n / 2 / pairs_s / LIMIT,
@@ -197,7 +200,10 @@ def _screen_tasks(
 
 def suite(_: Any) -> Iterator[dict[str, Any]]:
     """The conformance suite of count sources, and the screens, on the card."""
-    tests = ["tests/contract/test_gpu_source.py", "tests/unit/learn/bayesian/test_card_screens.py"]
+    tests = [
+        "tests/contract/test_gpu_source.py",
+        "tests/unit/learners/bayesian/test_card_screens.py",
+    ]
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "suite.xml"
         command = [sys.executable, "-m", "pytest", "-q", "--noconftest", "-o", "filterwarnings=",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import counterpane as cp
-from counterpane.learn.independence.colliders import PatternSearch
+from counterpane.learners.independence.colliders import PatternSearch
 from harness import publish
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -33,14 +33,12 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import counterpane as cp
-from counterpane.counts.engines.frame_readers import has_duckdb
 from harness import publish
 
 CARDS = [2, 3, 4, 5] * 5
 N_TABLES = 200
 FILE_ROWS = 1_000_000
-WAYS = ("memory", "pyarrow", "duckdb", "packed", "dask", "dask-distributed", "spark",
-        "spark-packed")  # fmt: skip
+WAYS = ("memory", "stream", "packed", "dask", "dask-distributed", "spark", "spark-packed")
 LIMITS = {"dask": 1.3, "dask-distributed": 1.3, "spark": 2.2}  # times the stream's processor time
 
 
@@ -80,14 +78,14 @@ def run(way: str, folder: Path, rows: int) -> dict[str, Any]:
     chosen = scopes()
     small: Any = {"columns": [f"x{j}" for j in range(3)]}
     if way in ("memory", "packed"):
-        source: Any = cp.FileSource(str(folder / "*.parquet"), max_memory=2**33, engine="pyarrow")
+        source: Any = cp.FileSource(str(folder / "*.parquet"), max_memory=2**33)
         made = measured(source.prepare)
         if way == "memory":
             source = source.cache()
         decode = {"cpu": 0.0, "wall": 0.0}
         source.counts([(0, 1)])
     else:
-        options: Any = {"engine": way, "cache": False, "max_memory": 2**29}
+        options: Any = {"cache": False, "max_memory": 2**29}
         cp.FileSource(folder / "000.parquet", **small, **options).counts([(0, 1, 2)])
         source = None
 
@@ -99,7 +97,7 @@ def run(way: str, folder: Path, rows: int) -> dict[str, Any]:
         names = list(source.schema.names)
 
         def read() -> None:
-            for _ in source._blocks(names):
+            for _ in source._reader.blocks(names):
                 pass
 
         decode = measured(read)
@@ -230,8 +228,6 @@ def compare(rows: int, texts: bool) -> tuple[list[dict[str, Any]], list[dict[str
         generate(Path(name), rows, texts)
         records = []
         for way in WAYS:
-            if way == "duckdb" and not has_duckdb():
-                continue
             if way.startswith("dask") and importlib.util.find_spec("dask") is None:
                 continue
             if way.startswith("spark") and importlib.util.find_spec("pyspark") is None:
@@ -239,19 +235,19 @@ def compare(rows: int, texts: bool) -> tuple[list[dict[str, Any]], list[dict[str
             with ProcessPoolExecutor(1, context) as pool:  # its process may have workers
                 records.append(pool.submit(run, way, Path(name), rows).result())
     assert len({record.pop("check") for record in records}) == 1
-    memory, stream = (r["cpu"] for r in records if r["way"] in ("memory", "pyarrow"))
+    memory, stream = (r["cpu"] for r in records if r["way"] in ("memory", "stream"))
     results = []
     for record in records:
         record["cells"] = kind
         what = f"{N_TABLES} triples, {rows:,} rows × {len(CARDS)} {kind}, {record['way']}"
         results.append({"what": f"{what}: processor", "value": record["cpu"], "unit": "s"})
-        if record["way"] in ("pyarrow", "duckdb"):
+        if record["way"] == "stream":
             left = (record["cpu"] - record["decode_cpu"]) / memory
             results.append({"what": f"{what}: over decoding, in times of memory", "value": left,
                             "unit": "×", "limit": 2.0})  # fmt: skip
             results.append({"what": f"{what}: peak", "value": record["megabytes"], "unit": "MB"})
         if record["way"] in LIMITS:
-            results.append({"what": f"{what}: in times of the pyarrow stream",
+            results.append({"what": f"{what}: in times of the stream",
                             "value": record["cpu"] / stream, "unit": "×",
                             "limit": LIMITS[record["way"]]})  # fmt: skip
     return results, records

@@ -22,7 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import counterpane as cp
 from counterpane.errors import CounterpaneError
-from counterpane.learn.gap_policy import observed_log_prob
+from counterpane.learners.gap_policy import observed_log_prob
 from harness import publish
 
 FOLDER = Path(os.environ["COUNTERPANE_DATA"])
@@ -112,7 +112,7 @@ def measure(splits: list[Split]) -> tuple[dict[str, np.ndarray], int, str]:
                 continue
             logs[policy].append(observed_log_prob(learner.model_, test))
             if policy == "auto":
-                n = len(learner.model_.provenance["missing"]["states"])
+                n = len(learner.model_.record.preparation.missing.states)
                 chosen.append(learner.missing_ + (f" + {n} states" if n else "")
                               if learner.missing_ == "em" else learner.missing_)  # fmt: skip
     return {p: np.concatenate(parts) for p, parts in logs.items()}, cells, chosen[0]

@@ -23,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import counterpane as cp
-from counterpane.learn.dependency.dependency_network import DependencyNetworkLearner
+from counterpane.learners.dependency.dependency_network import DependencyNetworkLearner
 from harness import publish, write
 
 FOLDER = Path(os.environ.get("COUNTERPANE_DATA", ".")) / "density"
@@ -58,12 +58,12 @@ def measure(name: str, kind: str, tune: bool) -> dict[str, Any]:
     model = cp.fit_weights(structure, train)
     seconds = time.process_time() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    told: dict[str, Any] = model.provenance or {}
+    told = model.record.weights
     record = {
         "table": name,
         "structure": kind,
         "features": len(model.rules[0]),
-        "steps": told["steps"],
+        "steps": told.steps,
         "seconds": seconds,
         "megabytes": peak,
         "test_pll": _mean_pll(model, test),

@@ -32,7 +32,7 @@ from resumable import finished, run_lines
 
 import counterpane as cp
 from counterpane.evaluate import degree_of_agreement, reciprocal_ranks
-from counterpane.learn.ranking.blend import BlendedLinks
+from counterpane.learners.ranking.blend import BlendedLinks
 from harness import RESULTS, circumstances, publish_tables
 
 PARTS = ("citeseer", "cora", "movielens", "growth", "large")

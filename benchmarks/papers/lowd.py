@@ -88,7 +88,7 @@ def dependency_network(task: Task, split: Split) -> tuple[Any, float]:
         learner.fit(split.train, validation=split.valid)
         learner.model_.save(path)
     network = cp.load(path)
-    return network, float(network.provenance["seconds"])
+    return network, float(network.record.learner.seconds)
 
 
 def base_row(table: cp.Table) -> list[Any]:

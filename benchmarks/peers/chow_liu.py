@@ -23,8 +23,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import counterpane as cp
 from counterpane.graphs import Dag
-from counterpane.learn.bayesian.chow_liu import GainSearch, maximum_forest
-from counterpane.learn.driver import Driver
+from counterpane.learners.bayesian.chow_liu import GainSearch, maximum_forest
+from counterpane.learners.driver import Driver
 from counterpane.scores import LogLikelihood, score_dag
 from harness import publish, seconds
 

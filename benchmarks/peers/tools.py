@@ -26,7 +26,7 @@ import numpy as np
 
 import counterpane as cp
 from counterpane.graphs import Dag
-from counterpane.learn.bayesian.network import NetworkLearner
+from counterpane.learners.bayesian.network import NetworkLearner
 from counterpane.scores import BIC, BDeu, LocalScore, as_score, score_dag
 from counterpane.scores.row_cache import RowCache
 
