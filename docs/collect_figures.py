@@ -52,7 +52,6 @@ PICKS = {  # result: (the script that writes it, what is taken, None for all)
     "fresh_tables": ("benchmarks/fresh_tables.py", None),
     "large_tables": ("benchmarks/large_tables.py", None),
     "r_tables": ("benchmarks/r_tables.py", None),
-    "tree_cuts": ("benchmarks/tree_cuts.py", None),
     "first_contact": ("benchmarks/first_contact.py", None),
     "first_contact_r": ("benchmarks/first_contact.py", None),
 }
@@ -75,11 +74,6 @@ DETAILS: dict[str, tuple[str, ...] | None] = {  # result: columns of its wide ta
         "table", "rows", "columns", "classes", "InteractionClassifier", "LightGBM, tuned",
         "LightGBM, defaults", "logistic regression", "random forest", "difference",
         "CPU, InteractionClassifier (s)", "CPU, LightGBM, tuned (s)",
-    ),
-    "tree_cuts": (
-        "set", "NaiveBayes_mdl", "NaiveBayes_trees", "TAN_mdl", "TAN_trees",
-        "BayesNetClassifier_mdl", "BayesNetClassifier_trees", "MarkovClassifier_mdl",
-        "MarkovClassifier_trees",
     ),
 }  # fmt: skip
 

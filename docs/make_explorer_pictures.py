@@ -53,7 +53,7 @@ def take(driver: Any, name: str) -> None:
 
 
 def main() -> None:
-    """The Titanic with evidence and what to ask next; ALARM with its most probable row."""
+    """The Titanic with evidence and what to ask next; ALARM around its strongest column."""
     titanic = cp.StructureSearch().fit(cp.load_dataset("titanic")).model_
     with tempfile.TemporaryDirectory() as folder:
         driver = browser(1180, 640)
@@ -66,8 +66,8 @@ def main() -> None:
         alarm = cp.load(Path(os.environ["COUNTERPANE_DATA"]) / "networks" / "alarm.bif.gz")
         driver = browser(1400, 860)
         driver.get(Path(alarm.explore(f"{folder}/a.html", title="ALARM")).as_uri())
-        click(driver, alarm, "HISTORY", "TRUE")
-        click(driver, alarm, "HRBP", "LOW")
+        click(driver, alarm, "SAO2", "LOW")
+        click(driver, alarm, "PRESS", "HIGH")
         take(driver, "explorer-alarm.png")
 
 
