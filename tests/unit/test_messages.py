@@ -30,9 +30,9 @@ MESSAGES = [
     (
         lambda: cp.HillClimb("bick").fit(TITANIC),
         "UnknownNameError",
-        "score",
+        "criterion",
         "bick",
-        "score 'bick' is not known; did you mean 'bic' or 'aic'?",
+        "criterion 'bick' is not known; did you mean 'bic' or 'aic'?",
     ),
     (
         lambda: cp.HillClimb(max_parents=-1).fit(TITANIC),

@@ -53,6 +53,7 @@ OPTIONS = {name: "--" + name.replace("_", "-") for name in (
     "encoding", "delimiter", "decimal", "sheet", "time_limit", "missing", "discretize", "target",
     "held_out", "folds", "holdout", "user", "item", "checkpoint",
 )} | {"n_jobs": "--jobs", "n_bins": "--bins", "max_bins": "--bins", "random_state": "--seed",
+      "criterion": "--score",
       "required_edges": "--require", "forbidden_edges": "--forbid", "tiers": "--tier"}  # fmt: skip
 VALUES = {
     "checkpoint": "FILE", "target": "COLUMN", "encoding": "NAME", "delimiter": "MARK",

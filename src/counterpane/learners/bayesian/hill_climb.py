@@ -7,25 +7,22 @@ least bad move to a graph not visited lately, until as many moves in a row bring
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import Any
 
 import numpy as np
 
 from counterpane._core.bayesian import ADD, DROP, TURN, DagState, make_move
-from counterpane.checks import INTEGER, NO_ARRAY, Constraints
 from counterpane.errors import ParameterError
 from counterpane.graphs.bits import unpack
 from counterpane.learners.bayesian.moves import Moves, dag_of
 from counterpane.learners.bayesian.network import (
     NetworkLearner,
-    NetworkOptions,
     NetworkState,
     bits_of,
     stored,
 )
 from counterpane.learners.driver import Search
 from counterpane.progress import Control, Stopped
-from counterpane.scores import LocalScore
 from counterpane.typing import Words
 
 STOPPED = "stopped"  # the stage of a climb that goes on from `parents`
@@ -100,7 +97,7 @@ class HillClimb(NetworkLearner):
 
     Parameters
     ----------
-    score : str or LocalScore
+    criterion : str or LocalScore
         A name, such as "bic", "bdeu" or "k2", or a score.
     tabu : int
         The length of the tabu list, 0 for none.
@@ -108,11 +105,11 @@ class HillClimb(NetworkLearner):
         How often to climb again from the best network, perturbed.
     perturb : int
         The number of random moves before each restart.
-    **options
-        Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
-        "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
-        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner:
-        `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+    max_parents, start, required_edges, forbidden_edges, tiers, false_edges, random_state
+        As for every network learner, see `NetworkLearner`.
+    equivalent_sample_size, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`; the first is the prior weight of the model's
+        parameters, in rows.
 
     Attributes
     ----------
@@ -131,31 +128,14 @@ class HillClimb(NetworkLearner):
     Examples
     --------
     >>> import counterpane as cp
-    >>> learner = cp.HillClimb(score="bic").fit(cp.load_dataset("titanic"))
+    >>> learner = cp.HillClimb("bic").fit(cp.load_dataset("titanic"))
     >>> learner.model_.dag.n_edges, round(learner.score_, 3)
     (5, -5251.14)
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "tabu": INTEGER,
-        "restarts": INTEGER,
-        "perturb": INTEGER,
-    }
-
-    def __init__(
-        self,
-        score: str | LocalScore = "bic",
-        *,
-        tabu: int = 0,
-        restarts: int = 0,
-        perturb: int = 1,
-        **options: Unpack[NetworkOptions],
-    ) -> None:
-        super().__init__(score, **options)
-        self.tabu = tabu
-        self.restarts = restarts
-        self.perturb = perturb
+    tabu: int = 0
+    restarts: int = 0
+    perturb: int = 1
 
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
         if min(self.tabu, self.restarts, self.perturb) < 0:

@@ -7,24 +7,23 @@ before it, while that improves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Unpack
+from dataclasses import field
+from typing import Any
 
 import numpy as np
 
-from counterpane.checks import INTEGER, NO_ARRAY, NONE, SEQUENCE, Constraints
 from counterpane.errors import GraphError, ParameterError, Setting
 from counterpane.graphs.bits import unpack
 from counterpane.learners.bayesian.moves import Moves
 from counterpane.learners.bayesian.network import (
     NetworkLearner,
-    NetworkOptions,
     NetworkState,
     stored,
 )
+from counterpane.learners.bayesian.score_learner import Criterion
 from counterpane.learners.driver import Search
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
-from counterpane.scores import LocalScore
 from counterpane.typing import Ints, Words
 
 
@@ -73,18 +72,18 @@ class K2Search(NetworkLearner):
 
     Parameters
     ----------
-    score : str or LocalScore
+    criterion : str or LocalScore
         A name, such as "bic", "bdeu" or "k2", or a score.
     order : sequence of str, optional
         All columns, parents before children. By default `restarts` + 1 random orders are tried, and
         the best network is returned.
     restarts : int
         The number of random orders after the first one.
-    **options
-        Those of every network learner, `max_parents`, `required_edges`, `forbidden_edges`,
-        `tiers`, `false_edges`, `random_state`, `equivalent_sample_size`, and those of every
-        learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
-        `start` is refused.
+    max_parents, required_edges, forbidden_edges, tiers, false_edges, random_state
+        As for every network learner, see `NetworkLearner`; `start` is refused.
+    equivalent_sample_size, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`; the first is the prior weight of the model's
+        parameters, in rows.
 
     Attributes
     ----------
@@ -109,23 +108,9 @@ class K2Search(NetworkLearner):
     ['age', 'sex', 'status']
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "order": SEQUENCE | NONE,
-        "restarts": INTEGER,
-    }
-
-    def __init__(
-        self,
-        score: str | LocalScore = "k2",
-        *,
-        order: Sequence[str] | None = None,
-        restarts: int = 20,
-        **options: Unpack[NetworkOptions],
-    ) -> None:
-        super().__init__(score, **options)
-        self.order = order
-        self.restarts = restarts
+    criterion: Criterion = field(default="k2", kw_only=False)
+    order: Sequence[str] | None = None
+    restarts: int = 20
 
     def _known_directions(self, model: BayesianNetwork) -> list[tuple[int, int]]:
         """All edges if the user gave an order; else those that follow from constraints."""

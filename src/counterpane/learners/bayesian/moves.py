@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from counterpane._core import bayesian as kernels
 from counterpane._core.bayesian import MISS, DagState, Limits, Pattern, RowRequests
+from counterpane.checks import LISTS, PAIRS
 from counterpane.data.schema import Schema
 from counterpane.errors import GraphError, ParameterError
 from counterpane.graphs import Dag
@@ -19,12 +20,15 @@ from counterpane.scores.base import LEAST_GAIN
 from counterpane.scores.row_cache import RowCache
 from counterpane.typing import Bools, Ints, Words
 
-Edges = Iterable[tuple[str, str]]
+EdgePairs = Annotated[Iterable[tuple[str, str]], PAIRS]
 """(parent, child) pairs, by name."""
+
+Tiers = Annotated[Sequence[Sequence[str]], LISTS]
+"""Names of columns, earlier ones before later ones."""
 
 
 def make_limits(
-    schema: Schema, required: Edges, forbidden: Edges, tiers: Sequence[Sequence[str]] | None
+    schema: Schema, required: EdgePairs, forbidden: EdgePairs, tiers: Tiers | None
 ) -> Limits:
     """The limits of a search, checked for contradictions.
 
@@ -75,7 +79,7 @@ def is_symmetric(limits: Limits) -> bool:
     return bool((allowed == allowed.T).all()) and not limits.required.any()
 
 
-def _indices(schema: Schema, edges: Edges, kind: str) -> list[tuple[int, int]]:
+def _indices(schema: Schema, edges: EdgePairs, kind: str) -> list[tuple[int, int]]:
     pairs = []
     for p, x in edges:
         pair = schema.index(p), schema.index(x)

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self, Unpack
+from dataclasses import field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from counterpane._core.bayesian import Limits
-from counterpane.checks import (
-    ANYTHING,
-    INTEGER,
-    LISTS,
-    NO_ARRAY,
-    NONE,
-    NUMBER,
-    PAIRS,
-    STRING,
-    Constraints,
-)
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, threads_of
 from counterpane.counts.view import reorder_columns
 from counterpane.errors import GraphError, ParameterError, Setting, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learners.base import Learner, LearnerOptions, Missing
+from counterpane.learners.base import Learner, Missing
 from counterpane.learners.bayesian.interventions import (
     InterventionCache,
     SetCells,
     read_interventions,
 )
 from counterpane.learners.bayesian.moves import (
-    Edges,
+    EdgePairs,
     Moves,
+    Tiers,
     dag_of,
     known_directions,
     make_limits,
@@ -56,19 +46,6 @@ from counterpane.scores.row_cache import RowCache, row_bytes
 from counterpane.typing import Ints, Words
 
 MAX_MEMORY = 2**32  # bytes of rows: about 11,000 columns
-
-
-class NetworkOptions(LearnerOptions, total=False):
-    """The parameters that all network learners share; see `NetworkLearner`."""
-
-    max_parents: int | None
-    start: Any
-    required_edges: Edges
-    forbidden_edges: Edges
-    tiers: Sequence[Sequence[str]] | None
-    false_edges: float | str | None
-    random_state: int | None
-    equivalent_sample_size: float
 
 
 NO_ROWS: Ints = np.zeros(0, dtype=np.int64)
@@ -103,11 +80,11 @@ class NetworkLearner(ScoreLearner):
     Columns are sorted by falling entropy, then by name, before the search, so that the result does
     not depend on their order in the table.
 
-    Parameters: `score` (a name or a score), `max_parents`, `start` (a network, a networkx graph, or
-    "chow-liu" for the best tree by the score), `required_edges` and `forbidden_edges` ((parent,
-    child) names), `tiers` (lists of names, earlier before later), `false_edges` (the price of an
-    edge; see `StructureSearch`), `random_state`, `equivalent_sample_size` (weight of the uniform
-    prior of the model's parameters, in rows), and those of every learner.
+    Parameters: `criterion` (a score or its name), `max_parents`, `start` (a network, a networkx
+    graph, or "chow-liu" for the best tree by the score), `required_edges` and `forbidden_edges`
+    ((parent, child) names), `tiers` (lists of names, earlier before later), `false_edges` (the
+    price of an edge; see `StructureSearch`), `random_state`, `equivalent_sample_size` (weight of
+    the uniform prior of the model's parameters, in rows), and those of every learner.
 
     Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class, a networkx graph),
     `strengths_` (edges with their strength in bits per row; strongest first), `gains_` (edges with
@@ -116,57 +93,32 @@ class NetworkLearner(ScoreLearner):
     and the iterations for the parameters; `start`, if it is a network, is the first structure.
     """
 
-    _interventions: Any = None
-    _set: SetCells | None = None
+    _interventions: Any = field(init=False)
+    _set: SetCells | None = field(init=False)
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "max_parents": INTEGER | NONE,
-        "start": ANYTHING,
-        "required_edges": PAIRS,
-        "forbidden_edges": PAIRS,
-        "tiers": LISTS | NONE,
-        "false_edges": NUMBER | STRING | NONE,
-        "random_state": INTEGER | NONE,
-        "equivalent_sample_size": NUMBER,
-    }
-
-    def __init__(
-        self,
-        score: str | LocalScore = "bic",
-        *,
-        max_parents: int | None = 10,
-        start: Any = None,
-        required_edges: Edges = (),
-        forbidden_edges: Edges = (),
-        tiers: Sequence[Sequence[str]] | None = None,
-        false_edges: float | str | None = "auto",
-        random_state: int | None = None,
-        equivalent_sample_size: float = 1.0,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(score, equivalent_sample_size=equivalent_sample_size, **options)
-        self.max_parents = max_parents
-        self.start = start
-        self.required_edges = required_edges
-        self.forbidden_edges = forbidden_edges
-        self.tiers = tiers
-        self.false_edges = false_edges
-        self.random_state = random_state
+    max_parents: int | None = 10
+    start: Any = None
+    required_edges: EdgePairs = ()
+    forbidden_edges: EdgePairs = ()
+    tiers: Tiers | None = None
+    false_edges: float | str | None = "auto"
+    random_state: int | None = None
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, interventions: Any = None
     ) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`.
+        """Learn from `X`, see `Learner.fit`.
 
         `interventions` names, a row, the column or columns that were set from outside, or None; or
         maps each such column to a flag a row. A family is scored and fitted on the rows in which
         its child was not set, and edges that show their direction so are directed in `cpdag_`.
         Missing cells are then a state.
         """
-        self._interventions = interventions
-        self._set = None
-        return super().fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, _interventions=interventions, _set=None)
+
+    def _keep_rows(self) -> None:
+        if self._interventions is None:  # else rows are not of one kind
+            super()._keep_rows()
 
     def _resolve(self, source: CountSource, missing: Missing) -> tuple[GapPolicy, CountSource]:
         if self._interventions is None:
@@ -203,7 +155,7 @@ class NetworkLearner(ScoreLearner):
     def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
         """The search to run, on reordered columns."""
 
-    def _learn(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
+    def _learn_network(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
         order = intrinsic_order(source)
         inner = reorder_columns(source, order)
         rate = false_edge_rate(self.false_edges, len(order))

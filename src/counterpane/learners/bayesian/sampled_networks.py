@@ -103,7 +103,7 @@ def sample_networks(
 def _family_scores(learner: Any, rows: Table) -> Floats:
     """The score of each column given each set of the others that the learner allows."""
     parameters = learner.get_params(deep=False)
-    score = as_score(parameters["score"])
+    score = as_score(parameters["criterion"])
     if score.available_case:
         score = as_score("bdeu")
     n = len(rows.schema)

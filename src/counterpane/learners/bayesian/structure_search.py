@@ -9,13 +9,12 @@ family costs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Unpack
+from typing import Any
 
 import numpy as np
 
 from counterpane._core.bayesian import Limits
 from counterpane._core.wide import WideData
-from counterpane.checks import ANYTHING, NO_ARRAY, STRING, Constraints
 from counterpane.counts.candidates import CandidateCounter
 from counterpane.counts.source import CountSource
 from counterpane.errors import Advice, FitError, unknown_name
@@ -26,7 +25,6 @@ from counterpane.learners.bayesian.moves import Moves, dag_of, is_symmetric, pat
 from counterpane.learners.bayesian.network import (
     NO_ROWS,
     NetworkLearner,
-    NetworkOptions,
     NetworkState,
     bits_of,
     stored,
@@ -182,7 +180,7 @@ class StructureSearch(NetworkLearner):
 
     Parameters
     ----------
-    score : str or LocalScore
+    criterion : str or LocalScore
         A name, such as "bic", "bdeu" or "k2", or a score.
     effort : {"fast", "default", "thorough"}
         "fast": greedy equivalence search. "default": with node reinsertion, and edge knock-outs up
@@ -199,11 +197,11 @@ class StructureSearch(NetworkLearner):
         graph, a `MixedGraph`, or a learner with a graph, such as `PC()`, which is fitted first
         unless it is. Its directions do not count. With PC this is the idea of MMHC (Tsamardinos,
         Brown and Aliferis, 2006).
-    **options
-        Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
-        "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
-        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner:
-        `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+    max_parents, start, required_edges, forbidden_edges, tiers, false_edges, random_state
+        As for every network learner, see `NetworkLearner`.
+    equivalent_sample_size, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`; the first is the prior weight of the model's
+        parameters, in rows.
 
     Attributes
     ----------
@@ -232,25 +230,10 @@ class StructureSearch(NetworkLearner):
     (-5251.14, 'ges')
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "effort": STRING,
-        "candidates": ANYTHING,
-    }
+    effort: str = "default"
+    candidates: Any = None
 
-    def __init__(
-        self,
-        score: str | LocalScore = "bic",
-        *,
-        effort: str = "default",
-        candidates: Any = None,
-        **options: Unpack[NetworkOptions],
-    ) -> None:
-        super().__init__(score, **options)
-        self.effort = effort
-        self.candidates = candidates
-
-    def _learn(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
+    def _learn_network(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
         if self.effort not in ("fast", "default", "thorough"):
             raise unknown_name("effort", self.effort, ("fast", "default", "thorough"))
         n = len(source.schema)
@@ -260,12 +243,12 @@ class StructureSearch(NetworkLearner):
         narrow = not is_wide(n) or limited or not free
         self.method_ = "dense"
         if narrow or not can_be_wide(score, float(source.total_weight or 2.0)):
-            return super()._learn(source, score)
+            return super()._learn_network(source, score)
         entropies = column_entropies(source)
         order = np.array(intrinsic_order(source, entropies), dtype=np.int64)
         rate = false_edge_rate(self.false_edges, n)
         columns = searched_columns(source, order, score, entropies)
-        self._notes = [*self._notes, *columns.notes]
+        self.notes_ += columns.notes
         data = wide_data(source, score, rate, self.max_parents, columns.searched)
         card = None
         if isinstance(source, CandidateCounter) and not data.weights.size:
@@ -321,9 +304,8 @@ class StructureSearch(NetworkLearner):
         """With interventions, the network of the same rows if nothing had been set."""
         if self._set is None or self.start is not None:
             return super()._first_network(moves, start)
-        plain = type(self)(**self.get_params())
         half = None if self.time_limit is None else self.time_limit / 2
-        plain.set_params(time_limit=half, checkpoint=None, progress=False, missing="state")
+        plain = self.copied(time_limit=half, checkpoint=None, progress=False, missing="state")
         parents: Words = plain.fit(moves.cache.source).model_.dag.parent_bits
         return parents & moves.limits.allowed
 
@@ -336,13 +318,13 @@ class GES(NetworkLearner):
 
     Parameters
     ----------
-    score : str or LocalScore
+    criterion : str or LocalScore
         A name, such as "bic", "bdeu" or "k2", or a score.
-    **options
-        Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
-        "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
-        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner:
-        `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+    max_parents, start, required_edges, forbidden_edges, tiers, false_edges, random_state
+        As for every network learner, see `NetworkLearner`.
+    equivalent_sample_size, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`; the first is the prior weight of the model's
+        parameters, in rows.
 
     Attributes
     ----------

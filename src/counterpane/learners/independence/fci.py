@@ -17,6 +17,7 @@ from counterpane.learners.independence.base import ExecutedTests
 from counterpane.learners.independence.colliders import END, PatternSearch, separating_share
 from counterpane.learners.independence.pc import PatternLearner
 from counterpane.learners.independence.skeleton import SkeletonState, rows_of
+from counterpane.models.record import LearningRecord
 
 
 class AncestralSearch(PatternSearch):
@@ -91,6 +92,10 @@ class FCI(PatternLearner):
         work = self._marks(skeleton, executed, search)
         places = np.argsort(np.array(order))
         self.pag_ = MixedGraph.from_marks(source.schema.names, work.marks[np.ix_(places, places)])
+
+    def _record(self, source: CountSource, seconds: float) -> LearningRecord:
+        marks = tuple(map(tuple, self.pag_.edges))
+        return super()._record(source, seconds).with_parts(marks=marks)
 
     def _marks(
         self, skeleton: UndirectedGraph, executed: ExecutedTests, search: PatternSearch

@@ -64,7 +64,7 @@ def label(learner: object) -> str:
 def test_the_score_is_the_network_s(learner, weights) -> None:
     table = sampled(9, 400, seed=3, weights=weights)
     learner.fit(table)
-    score = as_score(learner.score)
+    score = as_score(learner.criterion)
     dag = learner.model_.dag
     parents = [dag.parents(i) for i in range(dag.n)]
     assert learner.score_ == pytest.approx(score_dag(score, MemoryCounts(table), parents), abs=1e-6)
@@ -101,7 +101,7 @@ def test_hill_climbing_ends_at_a_local_optimum(learner, seed: int) -> None:
     table = sampled(6, 300, seed)
     source = MemoryCounts(table)
     learner.fit(table)
-    score = as_score(learner.score)
+    score = as_score(learner.criterion)
     for other in neighbors(learner.model_.dag):
         parents = [other.parents(i) for i in range(other.n)]
         assert score_dag(score, source, parents) <= learner.score_ + 1e-6
