@@ -114,7 +114,7 @@ ANYTHING = _kind("anything", lambda value: True)
 """What its reader checks."""
 
 KIND_OF_TYPE: Mapping[Any, Kind] = {
-    type(None): NONE, bool: BOOLEAN, int: INTEGER, float: NUMBER, str: STRING, Literal: CHOICE,
+    type(None): NONE, bool: BOOLEAN, int: INTEGER, float: NUMBER, str: STRING,
     Iterable: ITERABLE, Sequence: SEQUENCE, Sequence[float]: NUMBERS, Callable: FUNCTION,
     Any: ANYTHING,
 }  # fmt: skip
@@ -136,12 +136,15 @@ def declared_kind(annotation: Any) -> Kind:
     """Return the kind that a type declares; `Annotated[type, kind]` names another one.
 
     >>> " or ".join(declared_kind(int | Literal["auto"] | None).words)
-    'a whole number or one of its names or None'
+    "a whole number or 'auto' or None"
     """
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         kind: Kind = annotation.__metadata__[0]
         return kind
+    if origin is Literal:
+        names = " or ".join(filter(None, [", ".join(map(repr, parts[:-1])), repr(parts[-1])]))
+        return _kind(names, lambda value: isinstance(value, str) and value in parts)
     if origin in (Union, UnionType):
         return reduce(or_, map(declared_kind, parts))
     return KIND_OF_TYPE[annotation if annotation in KIND_OF_TYPE else origin]

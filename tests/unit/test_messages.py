@@ -75,7 +75,7 @@ MESSAGES = [
         "ParameterError",
         "smoothing",
         "none",
-        "smoothing='none'; 'backoff' or 'even' is allowed.",
+        "smoothing='none'; 'backoff' or 'even' is needed.",
     ),
     (
         lambda: cp.NaiveBayes().fit(TITANIC, "survive"),
@@ -202,7 +202,7 @@ MESSAGES = [
         "ParameterError",
         "variant",
         "papers",
-        "variant='papers'; 'default' or 'paper' is allowed.",
+        "variant='papers'; 'default' or 'paper' is needed.",
     ),
     (
         lambda: cp.K2Search(order=["sex"]).fit(TITANIC),
@@ -223,7 +223,7 @@ MESSAGES = [
         "ParameterError",
         "local",
         "forest",
-        "local='forest'; 'tree', 'logistic' or 'boosted' is allowed.",
+        "local='forest'; 'tree', 'logistic' or 'boosted' is needed.",
     ),
     (
         lambda: cp.OrderMCMC(n_samples=1).fit(TITANIC),

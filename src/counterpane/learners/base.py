@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 import counterpane
-from counterpane.checks import NO_ARRAY, PATH
+from counterpane.checks import CHOICE, NO_ARRAY, PATH
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
 from counterpane.counts.source import CountSource, threads_of
@@ -83,7 +83,7 @@ class Learner(Estimator, ABC):
     _leaves_gaps: ClassVar[tuple[str, ...]] = ()  # missing-value policies that leave gaps in place
     _why_states: ClassVar[str] = ""  # the reason why missing="auto" is "state", if it needs one
 
-    missing: Missing = "auto"
+    missing: Annotated[Missing, CHOICE] = "auto"
     discretize: Discretize = "auto"
     time_limit: float | None = None
     n_jobs: int = 1

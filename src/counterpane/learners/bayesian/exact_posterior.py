@@ -17,7 +17,7 @@ import numpy as np
 
 from counterpane._core import bayesian as kernels
 from counterpane.counts.source import CountSource
-from counterpane.errors import FitError, ParameterError, Setting, TableSizeError
+from counterpane.errors import FitError, TableSizeError
 from counterpane.graphs import Dag
 from counterpane.learners.bayesian.family_tables import FamilyTables, checked_limit, columns_of_mask
 from counterpane.learners.bayesian.score_learner import Criterion
@@ -212,8 +212,6 @@ class ExactPosterior(DensityLearner):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         as_score(self.criterion)
-        if self.prior not in ("uniform", "order"):
-            raise ParameterError(Setting("prior", self.prior), "; 'uniform' or 'order' is allowed.")
 
     def _learn(self, source: CountSource) -> None:
         score = as_score(self.criterion)

@@ -13,7 +13,7 @@ import numpy as np
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
-from counterpane.errors import ParameterError, Setting, TableSizeError
+from counterpane.errors import TableSizeError
 from counterpane.graphs import Dag
 from counterpane.learners.bayesian.chow_liu import ChowLiu
 from counterpane.learners.classifiers.classifier import Classifier
@@ -50,13 +50,6 @@ class NetworkClassifier(Classifier):
     @abstractmethod
     def _network(self, source: CountSource) -> Dag:
         """The network of the features and of the class, which is the last variable."""
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.smoothing not in ("backoff", "even"):
-            raise ParameterError(
-                Setting("smoothing", self.smoothing), "; 'backoff' or 'even' is allowed."
-            )
 
     def _learn(self, data: Training | CountSource) -> None:
         source = data.source if isinstance(data, Training) else data

@@ -155,10 +155,6 @@ class DependencyNetworkLearner(DensityLearner):
 
     def _settings(self) -> list[float]:
         """The values of κ or λ to try, checked, λ in descending order; or the rate of boosting."""
-        if self.local not in (*SETTINGS, "boosted"):
-            raise ParameterError(
-                Setting("local", self.local), "; 'tree', 'logistic' or 'boosted' is allowed."
-            )
         for name in ("min_count", "prior"):
             if not 0 <= getattr(self, name) <= MOST_WEIGHT:
                 raise ParameterError(

@@ -277,10 +277,6 @@ class HybridRandomFieldLearner(DensityLearner):
                     Setting(name, value),
                     f"; a whole number from 1 to {MOST_RELATIVES} is needed, or 'auto'.",
                 )
-        if self.criterion not in ("mdl", "bic"):
-            raise ParameterError(
-                Setting("criterion", self.criterion), "; 'mdl' or 'bic' is allowed."
-            )
         if self.prior is not None and not 0 < self.prior < math.inf:
             raise ParameterError(
                 Setting("prior", self.prior), "; a finite number above zero is needed."

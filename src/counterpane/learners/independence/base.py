@@ -17,7 +17,6 @@ from typing import (
     NamedTuple,
     Self,
     TypeVar,
-    get_args,
 )
 
 import numpy as np
@@ -216,10 +215,6 @@ class IndependenceLearner(DensityLearner):
 
     def _test(self) -> IndependenceTest:
         """The test to execute, not yet bound to data."""
-        if self.variant not in get_args(Variant):
-            raise ParameterError(
-                Setting("variant", self.variant), "; 'default' or 'paper' is allowed."
-            )
         if self.table_cells is not None and not self.table_cells >= 4:
             raise ParameterError(
                 Setting("table_cells", self.table_cells), "; None or 4 and more is needed."

@@ -259,8 +259,8 @@ def test_small_and_odd_tables():
         ({"min_gain": -1.0}, "min_gain=-1.0"),
         ({"rows_per_cell": -1}, "rows_per_cell=-1"),
         ({"time_limit": 0}, "time_limit=0"),
-        ({"prior": "dense"}, "prior='dense'; one of 'sparse', 'graphs' is needed"),
-        ({"criterion": "bic"}, "criterion='bic'; one of 'gain', 'entropy' is needed"),
+        ({"prior": "dense"}, "prior='dense'; 'sparse' or 'graphs' is needed"),
+        ({"criterion": "bic"}, "criterion='bic'; 'gain' or 'entropy' is needed"),
     ],
 )
 def test_nonsense_is_refused(options, message):

@@ -167,13 +167,6 @@ class MarkovClassifier(Classifier):
         names = tuple(v.name for v in self._vector.variables)
         return record.with_parts(data={"target": None, "targets": names})
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.average not in (True, False, "accepted"):
-            raise ParameterError(
-                Setting("average", self.average), "; True, False or 'accepted' is allowed."
-            )
-
     def _learn(self, training: Training) -> None:
         names = self.schema_.names
         # In order of the names, so that equal gains are settled alike however columns are laid out.

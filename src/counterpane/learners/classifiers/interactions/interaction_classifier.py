@@ -163,14 +163,9 @@ class InteractionClassifier(AdditiveLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        samples: Any = self.bootstrap
-        if samples != "auto" and (isinstance(samples, str) or not samples >= 0):
+        if self.bootstrap != "auto" and self.bootstrap < 0:
             raise ParameterError(
                 Setting("bootstrap", self.bootstrap), "; 0 or more samples, or 'auto', are allowed."
-            )
-        if self.boosted not in (True, False, "auto"):
-            raise ParameterError(
-                Setting("boosted", self.boosted), "; True, False or 'auto' is allowed."
             )
 
     def _choose(
