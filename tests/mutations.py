@@ -192,8 +192,8 @@ MUTATIONS = (
     Mutation("stability: no shares of few samples", P + "models/edges.py",
              "if edges and (edges[0].samples or 0) >= LEAST_SAMPLES else None", "or None",
              (T + "unit/models/test_edges.py",)),
-    Mutation("checkpoint: of this learner and these rows", P + "learners/driver.py",
-             "content.schema != self.schema or not same", "content.schema != self.schema",
+    Mutation("checkpoint: of this learner and these rows", P + "learners/checkpoint.py",
+             "content.schema != schema or not same", "content.schema != schema",
              (T + "unit/learners/test_driver.py",)),
 )  # fmt: skip
 

@@ -48,9 +48,6 @@ from counterpane.typing import Ints, Words
 MAX_MEMORY = 2**32  # bytes of rows: about 11,000 columns
 
 
-NO_ROWS: Ints = np.zeros(0, dtype=np.int64)
-
-
 class NetworkState(NamedTuple):
     """The best network so far, and the place of the search; bit rows are int64 views, for files."""
 
@@ -60,7 +57,7 @@ class NetworkState(NamedTuple):
     stage: str
     rounds: int
     floor: float  # the score when this round began
-    before: Ints = NO_ROWS  # `best` and `score` before a stage that was stopped and begins again
+    before: Ints | None = None  # `best` and `score` before a stage that begins again after a stop
     score_before: float = 0.0
 
 

@@ -23,7 +23,6 @@ from counterpane.graphs.bits import pack, unpack
 from counterpane.learners.bayesian.candidates import candidate_pairs
 from counterpane.learners.bayesian.moves import Moves, dag_of, is_symmetric, pattern_of
 from counterpane.learners.bayesian.network import (
-    NO_ROWS,
     NetworkLearner,
     NetworkState,
     bits_of,
@@ -95,8 +94,8 @@ class StagedSearch(Search[NetworkState]):
         return state.rounds, None if self.again else len(self.stages)
 
     def step(self, state: NetworkState, ctl: Control) -> tuple[NetworkState, dict[str, Any]]:
-        if state.before.size:
-            state = state._replace(best=state.before, score=state.score_before, before=NO_ROWS)
+        if state.before is not None:
+            state = state._replace(best=state.before, score=state.score_before, before=None)
         begun, index = map(int, state.stage.split("/"))
         stage = self.stages[index]
         if begun == 1 and index == 0 and state.floor == -np.inf:
