@@ -44,6 +44,7 @@ static const Area area("inference", {
     TUPLE(FactorList),
     KERNEL(plan_exact, "factors evidence[factors.n] stages[factors.n] most_words most_cells limit order[factors.n] conditioned[factors.n] report[]"),
     KERNEL(solve_exact, "factors evidence[factors.n] stages[factors.n] targets[] order[] conditioned[] segment pool_cells task first last threads out[] best[factors.n]"),
+    KERNEL(draw_exact, "factors evidence[factors.n] stages[factors.n] order[] conditioned[] segment pool_cells run seed out[factors.n,]"),
     CONSTANT(PLAN_ENTRIES),
 
     KERNEL(order_graph, "neighbors[n,] cards[n] most_words uses order[n]"),

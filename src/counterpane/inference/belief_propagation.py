@@ -12,7 +12,6 @@ import numpy.typing as npt
 from counterpane._core import inference as kernels
 from counterpane.errors import EvidenceError, ParameterError, Setting
 from counterpane.features import Potential
-from counterpane.inference.elimination import at_evidence
 from counterpane.inference.mean_field import Approximation, check_iteration
 from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Floats, Ints
@@ -104,7 +103,7 @@ def pass_messages(
     maximize: bool = False,
 ) -> MessageState:
     """The messages after sweeps over all factors, until they converge or `max_iter` is reached."""
-    factors, constant = _factors(at_evidence(potentials, cards, evidence))
+    factors, constant = _factors(_at_evidence(potentials, cards, evidence))
     if constant == -np.inf:
         raise impossible()
     sizes = cards.copy()
@@ -194,3 +193,11 @@ def _compile(cards: Ints, factors: Sequence[tuple[tuple[int, ...], Floats]]) -> 
         np.searchsorted(variables[order], np.arange(cards.size + 1)),
         order,
     )
+
+
+def _at_evidence(
+    potentials: Iterable[Potential], cards: npt.ArrayLike, evidence: Mapping[int, int]
+) -> list[Potential]:
+    """The potentials at the evidence, without variables of one state (numpy allows 64 axes)."""
+    fixed = {int(v): 0 for v in np.flatnonzero(np.asarray(cards) == 1)} | dict(evidence)
+    return [p.at(fixed) for p in potentials]
