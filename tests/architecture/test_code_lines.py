@@ -8,26 +8,26 @@ from pathlib import Path
 TOP = Path(__file__).parents[2]
 SLACK = 1.02
 LIMITS = {
-    "causes": 1954,
+    "causes": 1955,
     "cli": 3004,
-    "core": 15341,
+    "core": 15359,
     "counts": 4232,
     "data": 6164,
     "drawing": 915,
     "evaluate": 1363,
-    "features": 652,
+    "features": 666,
     "graphs": 1255,
     "independence": 649,
-    "inference": 2022,
-    "learners": 14215,
-    "models": 8485,
-    "modules": 844,
+    "inference": 1820,
+    "learners": 14343,
+    "models": 8481,
+    "modules": 847,
     "plots": 1145,
     "present": 134,
     "report": 1891,
     "scores": 759,
-    "tests": 47849,
-    "workflow": 1121,
+    "tests": 48565,
+    "workflow": 1122,
 }
 
 

@@ -22,9 +22,9 @@ from counterpane._core import bayesian as kernels
 from counterpane.counts.memory import MemoryCounts
 from counterpane.data.table import Table
 from counterpane.errors import GraphError
+from counterpane.features.potential import log_sum
 from counterpane.graphs import Cpdag, Dag, UndirectedGraph, consistent_extension
 from counterpane.graphs.bits import unpack
-from counterpane.inference.elimination import log_sum
 from counterpane.learners.base import Learner
 from counterpane.learners.bayesian.family_tables import FamilyTables, checked_limit
 from counterpane.learners.bayesian.moves import make_limits
