@@ -10,7 +10,7 @@ SLACK = 1.02
 LIMITS = {
     "causes": 1955,
     "cli": 3004,
-    "core": 15359,
+    "core": 15247,
     "counts": 4232,
     "data": 6164,
     "drawing": 915,
@@ -19,14 +19,14 @@ LIMITS = {
     "graphs": 1255,
     "independence": 649,
     "inference": 1820,
-    "learners": 14343,
+    "learners": 14430,
     "models": 8481,
     "modules": 847,
     "plots": 1145,
     "present": 134,
     "report": 1891,
     "scores": 759,
-    "tests": 48565,
+    "tests": 48549,
     "workflow": 1122,
 }
 
