@@ -110,8 +110,11 @@ from counterpane.scores import BDe as BDe
 from counterpane.scores import BDeu as BDeu
 from counterpane.scores import LogLikelihood as LogLikelihood
 from counterpane.scores import NodeAverageLikelihood as NodeAverageLikelihood
+from counterpane.workflow.comparing import compare_methods as compare_methods
 from counterpane.workflow.learn import learn as learn
 from counterpane.workflow.learned import Learned as Learned
+from counterpane.workflow.model_rows import rows_for as rows_for
+from counterpane.workflow.planning import plan_learning as plan_learning
 
 __version__: str
 __all__: list[str]

@@ -14,7 +14,7 @@ from counterpane.counts.open import on_card, read
 from counterpane.data.links import read_links
 from counterpane.data.prepare import Prepared
 from counterpane.data.table import Table
-from counterpane.errors import Option, ParameterError
+from counterpane.errors import Note, Option, ParameterError
 from counterpane.learners.driver import StoppedEarly
 from counterpane.learners.registry import find_learner
 from counterpane.models.record import ClassFigures
@@ -195,7 +195,7 @@ def run_request(request: Request, tell: Callable[[str], None] = lambda note: Non
         samples = SAMPLES if method == "auto" else 0
     method, why = _choose(request, method, len(table.names))
     if why:
-        tell(f"Method {method}: {why}; --method selects another one.")
+        tell(Note(f"Method {method}: {why}; ", Option("method"), " selects another one."))
     check_bins(request.columns.bins, method, request.columns.discretize)
     source = _source(request, table, method)
     limits = request.constraints.parameters(

@@ -17,10 +17,10 @@ import pytest
 
 import counterpane as cp
 from counterpane import _core
-from counterpane.cli import COMMANDS, datasets, doctor, predict
+from counterpane.cli import COMMANDS, datasets, doctor
 from counterpane.cli.app import console, run_program
 from counterpane.learners.bayesian.structure_search import StagedSearch
-from counterpane.workflow import choose, learn
+from counterpane.workflow import choose, learn, model_rows
 
 
 def write_wide(path: Path, rows: int, columns: int) -> None:
@@ -367,7 +367,7 @@ def test_sample_and_convert_as_json(run, tmp_path: Path) -> None:
 def test_scores_are_of_all_blocks_and_json_has_no_infinity(run, tmp_path, monkeypatch) -> None:
     run("learn", "titanic", "--method", "chow-liu", "-o", "m.cp")
     model, table = cp.load(tmp_path / "m.cp"), cp.load_dataset("titanic")
-    monkeypatch.setattr(predict, "BLOCK", 100)
+    monkeypatch.setattr(model_rows, "BLOCK", 100)
     for metric, measure in (("pll", cp.evaluate.pll), ("loglik", cp.evaluate.log_likelihood)):
         facts = json.loads(run("score", "m.cp", "titanic", "--metric", metric, "--json")[1])
         found = measure(model, table)

@@ -89,7 +89,7 @@ def test_the_command_explains_pairs(run, tmp_path: Path) -> None:
     row = dict(word.split("=") for word in words)
     expected = model.class_probabilities({name: [cell] for name, cell in row.items()})[0]
     assert f"P(survived | row): no {expected[0]:.4f}, yes {expected[1]:.4f}" in out
-    assert "Log-odds of survived=yes" in out
+    assert f"P(survived = yes) = {expected[1]:.3f}; log-odds:" in out
     assert f"{math.log(expected[1] / expected[0]):+.3f}  in total" in out
     facts = json.loads(run("explain", "m.cp", *words, "--json")[1])
     assert facts["row"] == row
@@ -130,7 +130,7 @@ def test_the_command_explains_rows_of_files(run, tmp_path: Path) -> None:
         (["sx=male"], "column 'sx' is not known; did you mean 'sex'?"),
         (["male"], "'male' is not of the form column=value"),
         (["sex=male", "sex=female"], "column 'sex' is given twice"),
-        (["--data", "titanic", "--row", "9999"], "--row 9999; 'titanic' has 2,201 rows."),
+        (["--data", "titanic", "--row", "9999"], "--row 9999 must be at most 2,201"),
         (["sex=male", "--class", "maybe"], "'maybe' is not one of 2 states"),
         (["sex=male", "--target", "age"], "--target 'age'; the model predicts 'survived' alone"),
     ],

@@ -16,8 +16,8 @@ from counterpane.features import Potential, Rules
 from counterpane.graphs import Dag
 from counterpane.models.edges import Edge
 from counterpane.models.links import pure_interaction
+from counterpane.report.drawn_links import maximal_links
 from counterpane.report.panels import three_digits
-from counterpane.report.picture import maximal_links
 from counterpane.report.rows import measured_links, pair_information
 from report_page import columns_of, report
 
