@@ -63,7 +63,6 @@ from counterpane.learners.bootstrap import bootstrap as bootstrap
 from counterpane.learners.classifiers.bayes_net_classifier import (
     BayesNetClassifier as BayesNetClassifier,
 )
-from counterpane.learners.classifiers.boosted_tables import BoostedTables as BoostedTables
 from counterpane.learners.classifiers.faces.markov_classifier import (
     MarkovClassifier as MarkovClassifier,
 )

@@ -19,14 +19,14 @@ LIMITS = {
     "graphs": 1255,
     "independence": 649,
     "inference": 1820,
-    "learners": 14430,
+    "learners": 14381,
     "models": 8490,
     "modules": 853,
     "plots": 1145,
     "present": 134,
     "report": 1908,
     "scores": 759,
-    "tests": 48614,
+    "tests": 48634,
     "workflow": 1973,
 }
 

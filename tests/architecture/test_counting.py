@@ -73,7 +73,7 @@ ALLOWED_IN_PYTHON = {
         "learners/classifiers/interactions/fold_data.py",
         "learners/classifiers/interactions/staged_searches.py",
         "learners/boosting/find_binning.py", "learners/boosting/fold_boosting.py",
-        "learners/classifiers/additive_learner.py", "learners/classifiers/boosted_tables.py",
+        "learners/classifiers/additive_learner.py", "learners/classifiers/boosted_part.py",
         "learners/classifiers/training_data.py",
         "learners/dependency/logistic.py",
         "learners/dependency/tree_growth.py", "learners/sample_intervals.py", "models/support.py",

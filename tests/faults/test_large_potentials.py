@@ -75,7 +75,9 @@ def test_a_file_of_large_weights_answers_or_is_refused(tmp_path, weights):
         np.testing.assert_allclose(shares, 0.5)
 
 
-@pytest.mark.parametrize("learner", [cp.InteractionClassifier(), cp.BoostedTables()])
+@pytest.mark.parametrize(
+    "learner", [cp.InteractionClassifier(), cp.InteractionClassifier(parts="trees")]
+)
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_a_classifier_that_holds_infinity_is_refused(tmp_path, learner, value):
     model = learner.fit(cp.load_dataset("titanic"), "survived").model_

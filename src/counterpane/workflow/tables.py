@@ -25,7 +25,7 @@ PAIR = (Heading("", style="bold"), Heading("", style="dim"))
 FORESTS = ("chow-liu",)  # methods whose networks are printed as trees
 
 
-def count_text(n: int, what: str) -> str:
+def quantity_text(n: int, what: str) -> str:
     """Return a number of things: 1 row, 2 rows."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
@@ -60,11 +60,11 @@ def model_size(learned: Learned) -> str:
         return f"ranker {facts['ranker']}"
     if method in CLASSIFIERS:
         kind = "interaction" if "interactions" in facts else "edge"
-        return f"{count_text(len(facts[f'{kind}s']), kind)}, {len(facts['classes'])} classes"
-    size = count_text(len(facts["edges"]), "edge")
+        return f"{quantity_text(len(facts[f'{kind}s']), kind)}, {len(facts['classes'])} classes"
+    size = quantity_text(len(facts["edges"]), "edge")
     if method in METHODS or method in POSTERIORS:
         score = facts["score"]
-        size += f", {count_text(facts['parameters'], 'parameter')}"
+        size += f", {quantity_text(facts['parameters'], 'parameter')}"
         size += f", {score['name']} {score['value']:,.3f}"
         return f"best network: {size}" if method in POSTERIORS else size
     return size + (f", {facts['n_tests']:,} tests executed" if "n_tests" in facts else "")
@@ -133,7 +133,7 @@ def _bootstrap_notes(resampled: Mapping[str, Any] | None) -> list[str]:
     if resampled is None or resampled["samples"] >= resampled["requested"] >= resampled["needed"]:
         return []
     done, needed = resampled["samples"], resampled["needed"]
-    few = f"No shares are shown: {count_text(done, 'bootstrap sample')}"
+    few = f"No shares are shown: {quantity_text(done, 'bootstrap sample')}"
     if resampled["requested"] < needed:
         return [f"{few}; at least {needed} are needed."]
     if done < needed:

@@ -12,7 +12,7 @@ from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, Setting
 from counterpane.learners.boosting.fold_boosting import FoldFits
 from counterpane.learners.classifiers.additive_learner import AdditiveLearner, SortedTraining
-from counterpane.learners.classifiers.boosted_tables import BoostedPart
+from counterpane.learners.classifiers.boosted_part import BoostedPart
 from counterpane.learners.classifiers.interactions.canonical_rows import (
     canonical_rows,
     table_interaction,
@@ -65,9 +65,10 @@ class InteractionClassifier(AdditiveLearner):
 
     Parameters
     ----------
-    boosted : bool or "auto"
-        Whether boosted trees are pooled with the tables; "auto" learns both, and pools them if that
-        lowers the log-loss of held-out rows by at least half a percent and 0.001 nats.
+    parts : {"auto", "both", "tables", "trees"}
+        What the model is made of. "auto" learns tables of intervals and boosted trees, and pools
+        them if that lowers the log-loss of held-out rows by at least half a percent and 0.001 nats;
+        else the model is the tables. "both" always pools them.
     bootstrap : int or "auto"
         The number of random halves of the rows on which the search of the chosen structure runs
         again, to measure how often it selects each interaction; "auto" means 20 if distinct rows ×
@@ -107,7 +108,7 @@ class InteractionClassifier(AdditiveLearner):
         model, the tables alone and the trees alone, and all that in a sentence ("note"); None if no
         trees were learned.
     pool_note_ : str
-        What the pool weighs and why, in a sentence; empty with `boosted=False`.
+        What the pool weighs and why, in a sentence; empty with `parts="tables"`.
     held_out_ : HeldOut
         The predictions of the five fits for their held-out rows.
     trace_ : list of dict
@@ -122,7 +123,7 @@ class InteractionClassifier(AdditiveLearner):
     [(['sex'], 1.2), (['status'], 0.7), (['status', 'age'], 0.7)]
     """
 
-    boosted: bool | Literal["auto"] = "auto"
+    parts: Literal["auto", "both", "tables", "trees"] = "auto"
     bootstrap: int | Literal["auto"] = 0
 
     def _learn(self, training: Training) -> None:
@@ -131,11 +132,11 @@ class InteractionClassifier(AdditiveLearner):
         rng = random_generator(self.random_state)
         tables = InteractionSearch(rows.rows, rows.weights, rng, n_jobs=self.n_jobs)
         trees = None
-        if self.boosted is not False and len(tables.held):
+        if self.parts != "tables" and len(tables.held):
             # The generator of the trees is another one, so that they change no other result.
             other = rng.spawn(1)[0]
             trees = BoostedPart(training, rows, tables.held, other, n_jobs=self.n_jobs)
-        search = PooledSearch(tables, trees)
+        search = PooledSearch(tables, trees, only_trees=self.parts == "trees")
         what = "choosing interactions" + ("" if trees is None else " and trees")
         outcome = self._driver(training.source).run(search, what)
         self.trace_ = outcome.trace
@@ -181,7 +182,7 @@ class InteractionClassifier(AdditiveLearner):
         self.structure_, self.penalty_, self.inner_log_loss_ = choice
         left_out = state.structures == NO_TABLES
         pool = search.pool(state, held_out) if held_out is not None or left_out else None
-        used = pool is not None and (self.boosted is True or pool.pays)
+        used = pool is not None and (self.parts == "both" or pool.pays)
         self.pool_ = None if pool is None else pool.to_dict(used=used)
         caution = "" if held_out is None else held_out.caution
         self.pool_note_ = _pool_note(self.pool_, search, outcome, caution)
