@@ -10,6 +10,7 @@ import numpy as np
 from counterpane.learners.boosting.boosting_search import ShapesTried
 from counterpane.learners.boosting.fold_boosting import FoldFits, log_softmax
 from counterpane.learners.boosting.pool import pool_weights
+from counterpane.learners.checkpoint import GROWS, check_range
 from counterpane.learners.classifiers.boosted_part import BoostedPart
 from counterpane.learners.classifiers.folds import HeldOut
 from counterpane.learners.classifiers.interactions.interaction_search import (
@@ -18,7 +19,6 @@ from counterpane.learners.classifiers.interactions.interaction_search import (
 )
 from counterpane.learners.classifiers.interactions.ridge import smooth
 from counterpane.learners.classifiers.interactions.table_trial import costly, try_tables
-from counterpane.learners.checkpoint import GROWS, check_range
 from counterpane.learners.driver import Search
 from counterpane.progress import Control
 from counterpane.typing import Floats
