@@ -27,6 +27,7 @@ from rich.segment import Segment
 
 import counterpane as cp
 from counterpane.cli import COMMANDS
+from counterpane.cli.narrow_output import use_substitutes
 from counterpane.disk import as_path, check_writable
 from counterpane.errors import (
     Advice,
@@ -104,6 +105,7 @@ def run_program() -> None:
 
 
 def _run_program() -> None:
+    use_substitutes()
     debug = "--debug" in sys.argv
     sys.argv = [word for word in sys.argv if word != "--debug"]
     first = sys.argv[1] if len(sys.argv) > 1 else ""
