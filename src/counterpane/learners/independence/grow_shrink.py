@@ -18,12 +18,13 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import pack, unpack
 from counterpane.independence import IndependenceTest, Ledger, Verdict
 from counterpane.independence.ledger import Price
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.independence.base import (
     LEAST_P,
     IndependenceLearner,
     LedgerSearch,
 )
-from counterpane.learners.independence.executed_tests import ExecutedTests
+from counterpane.learners.independence.executed_tests import ExecutedTests, check_bits
 from counterpane.learners.independence.inference_rules import (
     KnowledgeBase,
     PairTableRules,
@@ -157,6 +158,13 @@ class GrowShrinkSearch(LedgerSearch[GrowShrinkState, GrowShrink]):
         empty = pack(np.zeros((self.n, self.n), dtype=np.bool_))
         none = np.zeros(0, dtype=np.int64)
         return GrowShrinkState(-1, none, empty, ExecutedTests.empty(self.n))
+
+    def check(self, state: GrowShrinkState) -> None:
+        super().check(state)
+        check_range("an examined variable", state.order, 0, self.n)
+        check_bits("a blanket", state.blankets, self.n)
+        if len(np.unique(state.order)) != max(state.done, 0) or len(state.order) > self.n:
+            raise ValueError("an examined variable is missing")
 
     def done(self, state: GrowShrinkState) -> bool:
         return state.done == self.n
