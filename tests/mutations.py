@@ -65,7 +65,7 @@ MUTATIONS = (
              "(occurring(rows) - 1) * occurring(columns)",
              (T + "core/test_independence.py",)),
     Mutation("independence: side of alpha", P + "independence/count_tests.py",
-             "VerdictColumns(p_values > self.alpha,", "VerdictColumns(p_values < self.alpha,",
+             "independent = p_values > self.alpha\n", "independent = p_values < self.alpha\n",
              (T + "unit/independence/test_independence_asymptotic.py",)),
     Mutation("CPDAG: which edges are compelled", C + "graphs/equivalence.hpp",
              "copy_from(all ? parents : Words(compelled[x]))",
