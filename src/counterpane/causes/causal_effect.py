@@ -21,9 +21,7 @@ from counterpane.data.table import Table
 from counterpane.errors import NotFittedError, ParameterError, shown_type
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.choice import no_directions
-from counterpane.models.evidence import encode_evidence
-from counterpane.models.exact import name_list
+from counterpane.models.evidence import encode_evidence, name_list, no_directions
 from counterpane.models.mixture import Mixture
 from counterpane.models.revision import network_rows
 from counterpane.seeds import random_generator

@@ -24,6 +24,7 @@ from counterpane.present.table import Heading, TextTable, right
 
 columns_of = lazy("counterpane.data.columns")
 effects = lazy("counterpane.models.effects")
+models = lazy("counterpane.models.base")
 prepare = lazy("counterpane.data.prepare")
 schemas = lazy("counterpane.data.schema")
 remote = lazy("counterpane.data.remote")
@@ -93,7 +94,7 @@ def _explanation(
     model: Any, columns: Sequence[Any], target: str | None, of_class: str | None
 ) -> tuple[dict[str, Any], Any]:
     """The probabilities of the classes, what each interaction adds, and the class explained."""
-    name = model.target.name if model.kind == "additive" else model._class_name(target)
+    name = models.class_name(model, target)
     records = model.explain(tables.as_learned(model, columns), target)
     shares = effects.explained_probabilities(records)
     if of_class is None:

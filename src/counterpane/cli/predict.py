@@ -168,7 +168,7 @@ def _predictions(model: Any, data: str, target: str | None, text: TextFormat) ->
         )
     notes = tables.data_notes(model, raw, name)
     parts = [
-        model.class_probabilities([c.take(rows) for c in columns], target)
+        model.predict_proba([c.take(rows) for c in columns], target)
         for rows in blocks_with_progress("predicting rows", n)
     ]
     true_class = next((c for c in columns if c.name == name), None)

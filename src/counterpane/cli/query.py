@@ -23,6 +23,7 @@ np = lazy("numpy")
 inference = lazy("counterpane.inference.limits")
 schemas = lazy("counterpane.data.schema")
 uai_tasks = lazy("counterpane.models.formats.uai_tasks")
+weights = lazy("counterpane.models.weights")
 
 BAR = 30  # letters of the bar of probability 1
 DRAWS = 2000  # of the tables, for an interval
@@ -168,13 +169,13 @@ def _interval(
     level: float,
 ) -> tuple[list[float], list[float]]:
     """The lower and upper ends of the credible intervals, in the order of the answer's rows."""
-    if not hasattr(model, "query_interval"):
+    if not isinstance(model, cp.BayesianNetwork):
         raise cp.CounterpaneError(
             f"{shown_type(model)} has no credible intervals; --interval is for Bayesian networks."
         )
     options = {"do": limits["do"]} if do else {}
-    found = model.query_interval(
-        list(columns), parsed.evidence, level=level, draws=DRAWS, random_state=0, **options
+    found = cp.query_interval(
+        model, list(columns), parsed.evidence, level=level, draws=DRAWS, random_state=0, **options
     )
     note(
         f"The {100 * level:g}% intervals express the uncertainty of the tables; the graph is taken "
@@ -215,7 +216,7 @@ def _uai_result(
         return str(uai_tasks.uai_marginals(tables))
     if task == "PR":
         only = limits.pop("strict", False) or method == "exact"
-        weigh = model.log_weight if only else partial(_partition, model)
+        weigh = partial(weights.log_weight if only else _partition, model)
         return str(uai_tasks.uai_partition(float(weigh(evidence, **limits))))
     if task == "MMAP" and not columns:
         raise cp.CounterpaneError("MMAP needs columns: pass --query FILE, or name them.")
@@ -228,7 +229,7 @@ def _uai_result(
 
 def _partition(model: Any, evidence: dict[str, Any], **limits: Any) -> float:
     """ln of the partition function; if it is not exact, an estimate, with its bounds in a note."""
-    bounds = model.log_weight_bounds(evidence, **limits)
+    bounds = cp.log_weight_bounds(model, evidence, **limits)
     lower, upper = bounds
     if upper - lower <= 1e-9 * max(1.0, abs(upper)) or lower == upper:
         return float(lower)

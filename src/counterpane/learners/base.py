@@ -43,7 +43,7 @@ from counterpane.learners.driver import Driver
 from counterpane.learners.estimator import Config, Estimator
 from counterpane.learners.gap_policy import GapPolicy, policy_of_source
 from counterpane.models.edges import Edges
-from counterpane.models.query import JointModel
+from counterpane.models.joint import JointModel
 from counterpane.models.record import (
     DataRecord,
     LearnerRecord,
@@ -214,7 +214,7 @@ class Learner(Estimator, ABC):
         has_own = getattr(model, "rows", None) is not None  # those that a classifier averages over
         experiments = getattr(self, "_interventions", None) is not None  # not rows of one kind
         if table is not None and isinstance(model, JointModel) and not (has_own or experiments):
-            model.keep_rows(table() if callable(table) else table)
+            model.training_rows = table() if callable(table) else table
 
     def _driver(self, source: CountSource) -> Driver:
         """A driver whose checkpoints hold for these parameters and this data."""

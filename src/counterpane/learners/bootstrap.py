@@ -35,7 +35,7 @@ from counterpane.learners.sample_intervals import (
     in_number_order,
 )
 from counterpane.models.edges import Edges, edges_by_share
-from counterpane.models.query import JointModel
+from counterpane.models.joint import JointModel
 from counterpane.parallel import thread_pool
 from counterpane.plotting import draw_plot
 from counterpane.progress import Control, Report, Stopped, TextBar

@@ -19,7 +19,7 @@ from counterpane.lazy import lazy
 from counterpane.models.additive_member import Face, Member
 from counterpane.models.answer import Answer
 from counterpane.models.attribution import attributed
-from counterpane.models.base import ClassModel, Marginals
+from counterpane.models.base import Marginals, Model
 from counterpane.models.boosted_member import BoostedMember
 from counterpane.models.effects import (
     CAPTION,
@@ -31,8 +31,7 @@ from counterpane.models.effects import (
     not_given,
     one_row,
 )
-from counterpane.models.evidence import evidence_mapping, evidence_notes
-from counterpane.models.exact import name_list
+from counterpane.models.evidence import evidence_mapping, evidence_notes, name_list
 from counterpane.models.interactions import Interactions
 from counterpane.models.record import LearningRecord
 from counterpane.models.row_average import RowAverage
@@ -52,7 +51,7 @@ MAX_SHOWN = 60  # interactions in a picture
 MOST_SHARE = 1e6  # of a member in the sum; pools of learners are below ten
 
 
-class AdditiveClassifier(ClassModel):
+class AdditiveClassifier(Model):
     """P(class | row) ∝ exp Σ_T f_T(x_T, class), smoothed so that no class is impossible.
 
     `schema` holds the features and, last, the class. Each f_T is a sum over `members`, each times
@@ -189,16 +188,8 @@ class AdditiveClassifier(ClassModel):
         """The faces by the names of their columns."""
         return [tuple(self.schema.names[c] for c in face) for face in self.faces]
 
-    @property
-    def class_only(self) -> bool:
-        """True: nothing is known of the other columns."""
-        return True
-
     def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
         return model_links.interaction_links(self, self.effects)
-
-    def _class_name(self, target: str | None) -> str:
-        return self.target.name
 
     def interactions(self) -> Interactions:
         """A record for each of `faces`, the largest effect first.
@@ -221,20 +212,19 @@ class AdditiveClassifier(ClassModel):
         records.sort(key=lambda r: -round(r.get("effect", 0.0), 9))  # differences by rounding
         return records
 
-    @accepts(target=STRING | NONE)
-    def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
+    def _class_probabilities(self, X: Any, target: str) -> Floats:
         """P(class | row) for each row of a frame, shape (rows, classes).
 
         Columns are found by name. A column that the frame lacks is averaged over, and so is a cell
         in a state that training did not see; see `counterpane.models.row_average`. The class
         is the only `target` that may be named.
         """
-        if target not in (None, self.target.name):
+        if target != self.target.name:
             raise ParameterError(
                 Setting("target", target),
                 f"; an additive classifier tells the probabilities of {self.target.name!r} alone.",
             )
-        columns = columns_for(frame, self.schema)
+        columns = columns_for(X, self.schema)
         if not columns:
             raise DataError("the frame has no columns; at least one is needed.")
         named = {c.name for c in columns}

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from counterpane.checks import BOOLEAN, NONE, PATH, STRING, accepts
+from counterpane.checks import BOOLEAN, MAPPING, NONE, PATH, STRING, accepts
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.export import frame_like
 from counterpane.data.schema import Schema, Variable, state_text
 from counterpane.errors import ParameterError, Setting, shown_type
 from counterpane.lazy import lazy
+from counterpane.models.evidence import no_directions
 from counterpane.models.formats import (
     NATIVE,
     Conditionals,
@@ -32,11 +33,12 @@ from counterpane.typing import Array, Floats
 
 if TYPE_CHECKING:
     from counterpane.models import pictures
-    from counterpane.models.effects import Explanation
     from counterpane.models.links import ModelLinks
 else:
     pictures = lazy("counterpane.models.pictures")
 
+
+PICTURES = (".dot", ".svg", ".png")
 
 Marginals: TypeAlias = Sequence[Floats | None] | None
 """P(v) of each variable, None where it is not known."""
@@ -45,9 +47,8 @@ Marginals: TypeAlias = Sequence[Floats | None] | None
 class Model(ABC):
     """A fitted model of the columns of `schema`.
 
-    Those that predict a class are a `ClassModel`; those with a distribution over all columns are a
-    `JointModel`, which answers questions. `record` says how the model was learned, and
-    is saved with it.
+    All predict a class. Those with a distribution over all columns are a `JointModel`, which
+    answers questions. `record` says how the model was learned, and is saved with it.
     """
 
     kind: ClassVar[str]
@@ -85,10 +86,31 @@ class Model(ABC):
     def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
         """As `links`."""
 
-    @property
-    def class_only(self) -> bool:
-        """Whether the model knows P(class | other columns) and nothing else."""
-        return False
+    @accepts(target=STRING | NONE, as_frame=BOOLEAN)
+    def predict_proba(self, X: Any, target: str | None = None, *, as_frame: bool = False) -> Any:
+        """P(target | row) for each row of a frame, shape (n_rows, states of the target).
+
+        What a row does not tell, or tells in a state that the model does not know, is averaged
+        over. Without `target` it is the class that the model was learned for. With `as_frame` it is
+        a frame of the kind of `X` (pandas in, pandas out) with the most probable state, and the
+        probability of each.
+
+        >>> import counterpane as cp
+        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+        >>> rows = {"sex": ["male", "female"]}
+        >>> model.predict_proba(rows, "survived").round(2).tolist()
+        [[0.79, 0.21], [0.27, 0.73]]
+        >>> predictions = model.predict_proba(rows, "survived", as_frame=True)
+        >>> predictions["predicted"], [round(p, 2) for p in predictions["P(yes)"]]
+        (['no', 'yes'], [0.21, 0.73])
+        """
+        name = class_name(self, target)
+        probabilities = self._class_probabilities(X, name)
+        return prediction_frame(X, self.schema[name], probabilities) if as_frame else probabilities
+
+    @abstractmethod
+    def _class_probabilities(self, X: Any, target: str) -> Floats:
+        """As `predict_proba`, of a class that is named."""
 
     @accepts()
     def update(self, X: Any, sample_weight: Any = None) -> Any:
@@ -97,6 +119,15 @@ class Model(ABC):
             f"{shown_type(self)} does not keep the counts that further rows would be added "
             "to; learn it again from all rows, or update a Bayesian network."
         )
+
+    @accepts(states=MAPPING)
+    def do(self, states: Mapping[str, Any]) -> Model:
+        """The model after an intervention; only Bayesian networks, and mixtures of them, have one.
+
+        `states` is {column: state}. Edges into these columns are cut, and they have their state
+        with certainty; all else stays as it is. The questions of a model take it as `do=…`.
+        """
+        raise no_directions(self)
 
     def plot(self, **options: Any) -> Any:
         """The graph on matplotlib axes; `options` are those of `counterpane.plots.graph`."""
@@ -110,14 +141,6 @@ class Model(ABC):
         `options` are those of `counterpane.explore_model`.
         """
         return open_explorer(self, path, **options)
-
-    @accepts(path=PATH)
-    def save_picture(self, path: str | os.PathLike[str]) -> None:
-        """Write the graph as a picture: `.svg`, `.png` (by matplotlib) or `.dot` (Graphviz).
-
-        Arrows are the edges whose direction the data decide; the others are lines.
-        """
-        pictures.write_picture(self, path)
 
     def _repr_html_(self) -> str:
         return pictures.model_html(self, repr(self))
@@ -134,9 +157,14 @@ class Model(ABC):
         file has the original texts only. For Libra, which knows no names, Bayesian networks are
         written as `.bn`, Markov networks as `.mn`, dependency networks as `.dn` or `.cn`. A further
         `.gz` compresses.
+
+        `.svg`, `.png` (by matplotlib) and `.dot` (Graphviz) are pictures of the graph: arrows are
+        the edges whose direction the data decide; the others are lines.
         """
         suffix, network = suffix_of(path), self._network()
-        if suffix == NATIVE:
+        if suffix in PICTURES:
+            pictures.write_picture(self, path)
+        elif suffix == NATIVE:
             arrays = self.to_arrays() | self._row_arrays()
             content = Content(self.kind, self.schema, arrays, plain(self.record))
             write_native(path, content)
@@ -146,7 +174,7 @@ class Model(ABC):
             suffixes = ", ".join([NATIVE, *suffixes_for(network)])
             raise ParameterError(
                 f"{shown_type(self)} cannot be saved as {suffix!r}; known "
-                f"suffixes: {suffixes}, each also with .gz."
+                f"suffixes: {suffixes}, each also with .gz; pictures: {', '.join(PICTURES)}."
             )
 
     def _row_arrays(self) -> dict[str, Array]:
@@ -158,43 +186,17 @@ class Model(ABC):
         return None
 
 
-class ClassModel(Model):
-    """A model that predicts a class from the other columns."""
-
-    @abstractmethod
-    def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
-        """P(target | row) for each row of a frame, shape (n_rows, states of the target)."""
-
-    @abstractmethod
-    def explain(self, row: Any, target: str | None = None) -> Explanation:
-        """What each interaction adds to the log-odds of the classes of one row, largest first."""
-
-    @accepts(target=STRING | NONE)
-    def predict_frame(self, frame: Any, target: str | None = None) -> Any:
-        """The most probable state of the target in each row, and the probability of each state.
-
-        A frame of the kind of `frame`: pandas in, pandas out. Rows are read as in
-        `class_probabilities`.
-
-        >>> import counterpane as cp
-        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
-        >>> predictions = model.predict_frame({"sex": ["male", "female"]}, "survived")
-        >>> predictions["predicted"], [round(p, 2) for p in predictions["P(yes)"]]
-        (['no', 'yes'], [0.21, 0.73])
-        """
-        probabilities = self.class_probabilities(frame, target)
-        return prediction_frame(frame, self.schema[self._class_name(target)], probabilities)
-
-    def _class_name(self, target: str | None) -> str:
-        """The class: the one that is named, else the one that the model was learned for."""
-        name = target or self.record.data.target
-        if name is None:
-            raise ParameterError(
-                "the model was learned for no class; name the column to predict with ",
-                Setting("target"),
-                ".",
-            )
-        return name
+def class_name(model: Model, target: str | None) -> str:
+    """The class that is predicted: the one that is named, else the one that was learned for."""
+    own = getattr(model, "target", None)
+    name = target or (model.record.data.target if own is None else own.name)
+    if name is None:
+        raise ParameterError(
+            "the model was learned for no class; name the column to predict with ",
+            Setting("target"),
+            ".",
+        )
+    return name
 
 
 def prediction_frame(frame: Any, target: Variable, probabilities: Floats) -> Any:

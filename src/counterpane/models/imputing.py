@@ -14,14 +14,14 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting, TableSizeError
 from counterpane.features import Potential
+from counterpane.inference.certainty import warn_inexact
 from counterpane.inference.completion import Completion
 from counterpane.inference.gibbs import Gibbs
-from counterpane.models.certainty import warn_inexact
+from counterpane.inference.question import NO_EVIDENCE
 from counterpane.models.dependency_network import DependencyNetwork
-from counterpane.models.evidence import NO_EVIDENCE
+from counterpane.models.joint import JointModel
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.models.query import JointModel
 from counterpane.seeds import random_generator
 from counterpane.typing import Array, Bools, Codes, Floats, Ints, State
 
@@ -50,7 +50,7 @@ def _weighed(model: JointModel, factors: Mapping[int, Potential]) -> JointModel:
         logs = np.zeros(len(members))
         if not model.fixed:  # a member counts by how much of it the factors leave
             pairs = zip(members, model.models, strict=True)
-            logs = np.array([new.log_partition - old.log_partition for new, old in pairs])
+            logs = np.array([a.engine.log_partition - b.engine.log_partition for a, b in pairs])
         return Mixture(members, model.weights * np.exp(logs - logs.max()), fixed=model.fixed)
     if isinstance(model, DependencyNetwork):
         parts = enumerate(model.conditionals)
@@ -84,10 +84,10 @@ def missing_marginals(model: JointModel, codes: Codes, gaps: Bools) -> dict[int,
 def marginal_rows(model: JointModel, v: int, codes: Codes) -> Floats:
     """P(v | the other cells of the row), exactly; v's own cells are not read."""
     others = [u for u in range(len(codes)) if u != v]
-    shares, log_weights = model._ask_rows([v], others, codes[others])
+    shares, log_weights = model.engine.ask_rows([v], others, codes[others])
     impossible = log_weights == -np.inf
     if impossible.any():
-        shares[impossible] = model._ask([v], NO_EVIDENCE)[0].reshape(-1)
+        shares[impossible] = model.engine.ask([v], NO_EVIDENCE)[0].reshape(-1)
     return shares
 
 
@@ -98,20 +98,21 @@ def _estimated(
     cards = model.schema.cards
     ends = np.cumsum(cards)
     hidden = codes == cards[:, None]
-    open_cells = {v: gaps[v] & hidden[list(model.blanket.neighbors(v))].any(axis=0) for v in asked}
+    around = {v: list(model.engine.blanket.neighbors(v)) for v in asked}
+    open_cells = {v: gaps[v] & hidden[around[v]].any(axis=0) for v in asked}
     rows = np.flatnonzero(np.any(list(open_cells.values()), axis=0))
     chains: Any = None
     if rows.size:
         if reason is not None:
             words = "probabilities are estimated by Gibbs sampling"
-            warn_inexact(f"{reason.reason}; {words}.", 7)
+            warn_inexact(f"{reason.reason}; {words}.")
         every = range(len(cards))
-        chains, _ = model._approximator.sampler.rows(every, codes[:, rows], settings=Gibbs())
+        chains, _ = model.engine.estimator.sampler.rows(every, codes[:, rows], settings=Gibbs())
     tables = {}
     for v in asked:
         at = np.flatnonzero(gaps[v])
         known = np.minimum(codes[:, at], cards[:, None] - 1).astype(np.uint16)
-        table = np.exp(model.blanket.full_conditionals(known, [v]))
+        table = np.exp(model.engine.blanket.full_conditionals(known, [v]))
         free = open_cells[v][at]
         if free.any():
             place = np.searchsorted(rows, at[free])
@@ -132,7 +133,7 @@ def draw_missing_cells(model: JointModel, codes: Codes, seed: int) -> Codes:
             return _by_tree(model, codes, seed)
     except TableSizeError:
         pass  # `missing_marginals` has told it
-    return model._approximator.sampler.complete(codes, settings=Gibbs(random_state=seed))
+    return model.engine.estimator.sampler.complete(codes, settings=Gibbs(random_state=seed))
 
 
 def _by_tree(model: JointModel, codes: Codes, seed: int) -> Codes:
@@ -142,7 +143,7 @@ def _by_tree(model: JointModel, codes: Codes, seed: int) -> Codes:
     drawn, log_weights = task.draws([p.log_values for p in potentials], 1, seed)
     impossible = np.flatnonzero(log_weights == -np.inf)
     if impossible.size:
-        prior = model._draw(impossible.size, NO_EVIDENCE, np.random.default_rng(seed))
+        prior = model.engine.draw(impossible.size, NO_EVIDENCE, np.random.default_rng(seed))
         if prior is not None:
             drawn[:, impossible] = prior
     return np.where(codes == cards[:, None], drawn, codes)

@@ -85,6 +85,6 @@ def mean_log_chances(fields: Sequence[HybridRandomField], codes: Codes) -> Float
     if not fields:
         return total
     for field in fields:
-        total += np.exp(field.blanket.full_conditionals(codes)[:, 1::2])
+        total += np.exp(field.engine.blanket.full_conditionals(codes)[:, 1::2])
     logs: Floats = np.log(total / len(fields))
     return logs

@@ -103,5 +103,5 @@ class LinkScores(Model):
         )
 
     query = query_many = marginals = map_query = sample = score_samples = _refuse
-    class_probabilities = pseudo_log_likelihood = full_conditionals = log_evidence = _refuse
-    to_potentials = _refuse
+    predict_proba = _class_probabilities = full_conditionals = to_potentials = _refuse
+    pseudo_log_likelihood = log_evidence = _refuse

@@ -375,7 +375,7 @@ def mixture_links(model: Mixture, target: str | None, marginals: Marginals) -> M
     sums: dict[tuple[int, ...], _LinkSum] = {}
     shape, measure = "undirected", ODDS
     part: Any
-    for weight, part in model._averaged():
+    for weight, part in zip(model.weights.tolist(), model.models, strict=True):
         if model.fixed and part.kind == "markov_network" and target is not None:
             index = model.schema.index(target)
             shape, measure, links = "faces", TABLE_ODDS, _class_links(part, index)

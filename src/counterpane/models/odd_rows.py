@@ -14,7 +14,7 @@ from counterpane.data.table import Table
 from counterpane.errors import ParameterError, Setting
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.imputing import gaps_of, missing_marginals
-from counterpane.models.query import JointModel
+from counterpane.models.joint import JointModel
 from counterpane.present.table import Printed, TextTable, right
 from counterpane.typing import Bools, Codes, Floats, Ints, State
 
@@ -204,8 +204,8 @@ def _log_probs(model: JointModel, codes: Codes) -> Floats:
         out[full] = model.score_samples(Table(model.schema, codes[:, full]))
     if not full.all():
         every, part = list(range(len(cards))), codes[:, ~full]
-        log_weights = model._ask_rows((), every, part)[1]
-        out[~full] = model._log_evidence_rows(log_weights, (), every, part)
+        log_weights = model.engine.ask_rows((), every, part)[1]
+        out[~full] = model.engine.log_evidence_rows(log_weights, (), every, part)
     return out
 
 

@@ -23,13 +23,13 @@ from counterpane.models.formats import (
 )
 from counterpane.models.formats.native import is_native, read_native
 from counterpane.models.hybrid_random_field import HybridRandomField
+from counterpane.models.joint import JointModel
 from counterpane.models.link_blend import LinkBlend
 from counterpane.models.link_scores import LinkScores
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.models.query import JointModel
 from counterpane.models.record import LearningRecord
-from counterpane.models.support import KEPT
+from counterpane.models.support import KEPT, kept_rows
 from counterpane.models.typed_values import typed
 from counterpane.models.walk_scores import WalkScores
 
@@ -62,7 +62,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     Returns
     -------
     Model
-        A `JointModel`, a `ClassModel`, or scores of links.
+        A `JointModel`, a classifier, or scores of links.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def load(path: str | os.PathLike[str]) -> Model:
         model = KINDS[content.kind]
         stored: Model = model.from_arrays(content.schema, arrays, read_record(content.note))
         if isinstance(stored, JointModel):
-            stored._read_rows(kept)
+            stored.training_rows = kept_rows(content.schema, kept)
         return stored
     except (CounterpaneError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise FileFormatError(f"{str(path)!r} holds no valid model: {error!r}.") from None

@@ -19,7 +19,7 @@ from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.edges import LEAST_SAMPLES, Edges, edges_by_share, stored_shares
 from counterpane.models.links import ModelLinks
 from counterpane.models.markov_network import MarkovNetwork
-from counterpane.models.mixture import Mixture
+from counterpane.models.mixture import Mixture, is_classifier
 from counterpane.report.engines import engine_of
 from counterpane.report.measures import class_predictions, measures_of
 from counterpane.report.overview import how_learned, overview_of
@@ -134,7 +134,7 @@ def _marginals(model: Any, rows: ReportRows | None, target: str | None) -> tuple
     """
     schema = model.schema
     unknown: Marginals = [None] * len(schema)
-    if model.class_only:
+    if is_classifier(model):
         if rows is not None and target is not None:
             each, _, weights = class_predictions(model, rows, target)
             mean = np.average(each, axis=0, weights=weights) if len(each) else None

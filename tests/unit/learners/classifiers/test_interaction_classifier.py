@@ -141,7 +141,7 @@ def test_the_model_is_saved_and_predicts_the_same(frame, fitted, tmp_path):
     fitted.model_.save(tmp_path / "m.cp")
     again = cp.load(tmp_path / "m.cp")
     assert isinstance(again, AdditiveClassifier)
-    assert (np.log(again.class_probabilities(frame)) == np.log(fitted.predict_proba(frame))).all()
+    assert (np.log(again.predict_proba(frame)) == np.log(fitted.predict_proba(frame))).all()
     assert again.record.data.target == "y"
     assert again.record.data.rows == 300
 

@@ -91,7 +91,7 @@ def test_files_queries_and_explanations_know_the_trees(frame, fitted, tmp_path):
     fitted.model_.save(tmp_path / "m.cp")
     model = cp.load(tmp_path / "m.cp")
     rows = frame.drop(columns="y").head(30)
-    assert (model.class_probabilities(rows) == fitted.predict_proba(rows)).all()
+    assert (model.predict_proba(rows) == fitted.predict_proba(rows)).all()
     assert model.record.pool.note == fitted.pool_["note"]
     assert model.query("y", {"a": 0.0, "b": 1.0})["out"] > 0.8
     records = model.explain(rows.iloc[0].to_dict())

@@ -140,7 +140,7 @@ def test_sizes_of_a_ranking_field_are_chosen_by_reciprocal_ranks():
 
     def fit(training):
         field = cp.HybridRandomFieldLearner(*best[:2]).fit(training).model_
-        return lambda codes: {0: field.blanket.full_conditionals(codes)[:, 1::2]}
+        return lambda codes: {0: field.engine.blanket.full_conditionals(codes)[:, 1::2]}
 
     assert judge_on_users(fit, read_links(X).table)[0] == best.value
     assert cp.LinkRanker("hybrid").fit(X).sizes_ == []

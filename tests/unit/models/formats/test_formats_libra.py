@@ -87,7 +87,7 @@ def test_a_markov_network_is_read(tmp_path):
     tree = np.array([[0.2, 0.2, 0.2], [-1, -1, 0.5]])
     features = np.array([[1.5, 0, 1.5], [0, 0, 0]]) + 3
     np.testing.assert_allclose(
-        model.blanket.log_potential(codes), (table + tree + features).reshape(-1)
+        model.engine.blanket.log_potential(codes), (table + tree + features).reshape(-1)
     )
     assert len(model.potentials) == 1 and model.potentials[0].scope == (0, 1)
     empty = cp.load(written(tmp_path, "empty.mn", "3\nMN {\n}\n"))
@@ -106,7 +106,7 @@ def test_trees_that_ask_their_target_above_others_become_rules(tmp_path):
     assert isinstance(model.conditionals[0][0], Rules) and isinstance(
         model.conditionals[1][0], Tree
     )
-    found = model.blanket.full_conditionals([[0, 0], [0, 1]], [0])
+    found = model.engine.blanket.full_conditionals([[0, 0], [0, 1]], [0])
     np.testing.assert_allclose(found[:, 0] - found[:, 1], [2, 1])
 
 

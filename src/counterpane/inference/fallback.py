@@ -16,11 +16,11 @@ import numpy as np
 
 from counterpane.errors import ParameterError, Setting
 from counterpane.features import Potential
+from counterpane.inference.certainty import AGREED, TRUSTED, Certainty
 from counterpane.inference.gibbs import Estimate, Gibbs, Sampler
 from counterpane.inference.join_graph import BeliefPropagation, ClusterRun, JoinGraph
 from counterpane.inference.mean_field import Approximation
-from counterpane.models.certainty import AGREED, TRUSTED, Certainty
-from counterpane.models.evidence import CodedEvidence
+from counterpane.inference.question import CodedEvidence
 from counterpane.typing import Floats, Ints
 
 UPDATES_PER_SECOND = 8e6  # draws of one variable along Gibbs chains

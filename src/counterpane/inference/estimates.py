@@ -10,7 +10,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from counterpane.data.schema import Schema
 from counterpane.errors import (
     CounterpaneError,
     EvidenceError,
@@ -20,19 +19,19 @@ from counterpane.errors import (
     unknown_name,
 )
 from counterpane.features import Blanket, Potential
-from counterpane.inference.gibbs import Gibbs, Sampler
-from counterpane.inference.join_graph import BeliefPropagation, ClusterRun, JoinGraph
-from counterpane.inference.map import ICM, MaxProduct, climb_to_mode
-from counterpane.inference.mean_field import Approximation, MeanField, mean_field
-from counterpane.models.certainty import TRUSTED, Certainty, worst_of
-from counterpane.models.evidence import CodedEvidence, evidence_codes
-from counterpane.models.fallback import (
+from counterpane.inference.certainty import TRUSTED, Certainty, worst_of
+from counterpane.inference.fallback import (
     Auto,
     chosen_joint,
     chosen_marginals,
     likely_rows,
     possible_rows,
 )
+from counterpane.inference.gibbs import Gibbs, Sampler
+from counterpane.inference.join_graph import BeliefPropagation, ClusterRun, JoinGraph
+from counterpane.inference.map import ICM, MaxProduct, climb_to_mode
+from counterpane.inference.mean_field import Approximation, MeanField, mean_field
+from counterpane.inference.question import CodedEvidence
 from counterpane.typing import Array, Codes, Floats, Ints
 
 Method: TypeAlias = str | Auto | Gibbs | MeanField | BeliefPropagation | JoinGraph
@@ -86,20 +85,25 @@ def _by_name(method: Any, methods: Mapping[str, Callable[[], Any]]) -> Any:
 T = TypeVar("T")
 
 
-class Approximator:
+class AnswerEstimator:
     """Inexact answers for the conditionals of `blanket`; `potentials` gives them as a product."""
 
     def __init__(
-        self, schema: Schema, blanket: Blanket, potentials: Callable[[], Sequence[Potential]]
+        self,
+        cards: Ints,
+        names: Sequence[str],
+        blanket: Blanket,
+        potentials: Callable[[], Sequence[Potential]],
     ) -> None:
-        self.schema = schema
+        self.cards = cards
+        self.names = names
         self.blanket = blanket
         self._potentials = potentials
 
     @cached_property
     def sampler(self) -> Sampler:
         """The blanket compiled for chains."""
-        return Sampler(self.blanket, self.schema.names)
+        return Sampler(self.blanket, self.names)
 
     def joint(
         self,
@@ -111,7 +115,7 @@ class Approximator:
         if isinstance(how, Auto) and len(queried) > 1:
             parts = self._product()
             if parts is not None:
-                sampler, cards = self.sampler, self.schema.cards
+                sampler, cards = self.sampler, self.cards
                 return chosen_joint(parts, sampler, cards, queried, coded, how)
             how = Gibbs(random_state=how.random_state)
         if isinstance(how, Gibbs):
@@ -138,7 +142,7 @@ class Approximator:
         if isinstance(how, Auto):
             parts = self._product()
             if parts is not None:
-                sampler, cards = self.sampler, self.schema.cards
+                sampler, cards = self.sampler, self.cards
                 return chosen_marginals(parts, sampler, cards, queried, coded, how)
             each, sure = self.each(queried, coded, Gibbs(random_state=how.random_state))
             if self.blanket.joint:  # chains are all that can be had
@@ -195,18 +199,18 @@ class Approximator:
     ) -> T:
         """What chains give; from rows found by search if they find no possible start themselves."""
         try:
-            return run(evidence_codes(self.schema, how.start))
+            return run(how.start or {})
         except EvidenceError:
             parts = self._product()
             if parts is None or how.start is not None:
                 raise
-            return run(possible_rows(parts, self.schema.cards, coded, how.n_chains))
+            return run(possible_rows(parts, self.cards, coded, how.n_chains))
 
     def _iterate(self, coded: CodedEvidence, how: Method) -> Approximation:
         if isinstance(how, MeanField):
-            names = self.schema.names
+            names = self.names
             return mean_field(self.blanket, *coded, settings=how, names=names)
-        parts, cards = [*self._potentials(), *coded.weight_potentials()], self.schema.cards
+        parts, cards = [*self._potentials(), *coded.weight_potentials()], self.cards
         assert isinstance(how, JoinGraph | BeliefPropagation)
         return ClusterRun(parts, cards, coded.codes).propagate(how)
 
@@ -214,7 +218,7 @@ class Approximator:
         self, queried: Sequence[int], columns: Sequence[int], codes: Array, how: Method
     ) -> tuple[Floats, Certainty]:
         """(P(queried | row), shape (n_rows, cells); how sure)."""
-        cards = self.schema.cards
+        cards = self.cards
         distinct, inverse = np.unique(codes, axis=1, return_inverse=True)
         n = distinct.shape[1]
         sampled = Gibbs(random_state=how.random_state) if isinstance(how, Auto) else how
@@ -248,7 +252,7 @@ class Approximator:
         self, v: int, columns: Sequence[int], codes: Array, how: Gibbs
     ) -> tuple[Certainty, Floats]:
         """(how sure, P(v | row) of all rows), by chains."""
-        cards = self.schema.cards
+        cards = self.cards
         first = int(cards[:v].sum())
         states = slice(first, first + int(cards[v]))
         shares, errors = self.sampler.rows(columns, codes, settings=how)
@@ -262,7 +266,7 @@ class Approximator:
         gap = 0.0
         for r in chosen.tolist():
             cells = zip(columns, codes[:, r].tolist(), strict=True)
-            known = {u: code for u, code in cells if code < self.schema.cards[u]}
+            known = {u: code for u, code in cells if code < self.cards[u]}
             (other,), _ = self.each([v], CodedEvidence(known, {}), JoinGraph(LEAST_SECONDS))
             gap = max(gap, float(np.abs(other - p[r]).max()))
         settled = certainty.standard_errors is not None and bool(
@@ -300,16 +304,16 @@ class Approximator:
         """
         if queried is not None:
             run = ClusterRun(
-                [*self._potentials(), *coded.weight_potentials()], self.schema.cards, coded.codes
+                [*self._potentials(), *coded.weight_potentials()], self.cards, coded.codes
             )
-            return run.solution(run.propagate(JoinGraph()).flat(self.schema.cards))
+            return run.solution(run.propagate(JoinGraph()).flat(self.cards))
         candidates: list[tuple[Ints, float]] = []
         blanket = self.blanket.weighed(coded.weights) if coded.weights else self.blanket
         if how == "auto" or isinstance(how, MaxProduct):
             settings = MaxProduct() if isinstance(how, str) else how
             try:
                 parts = [*self._potentials(), *coded.weight_potentials()]
-                row = ClusterRun(parts, self.schema.cards, coded.codes).best_row(settings)
+                row = ClusterRun(parts, self.cards, coded.codes).best_row(settings)
                 start = dict(enumerate(row.tolist()))
                 candidates.append(climb_to_mode(blanket, coded.codes, ICM(), start=start))
             except (TableSizeError, EvidenceError):
@@ -323,7 +327,7 @@ class Approximator:
         if product is not None:
             candidates += [
                 climb_to_mode(blanket, coded.codes, ICM(), start=start)
-                for start in likely_rows(product, self.schema.cards, coded)
+                for start in likely_rows(product, self.cards, coded)
             ]
         codes, score = max(candidates, key=lambda pair: pair[1])
         if score == -np.inf:
@@ -340,7 +344,7 @@ class Approximator:
         parts = self._product()
         if parts is None:
             return "the best row found may not be the best one"
-        run = ClusterRun([*parts, *coded.weight_potentials()], self.schema.cards, coded.codes)
+        run = ClusterRun([*parts, *coded.weight_potentials()], self.cards, coded.codes)
         upper = run.upper(maximize=True)
         blanket = self.blanket.weighed(coded.weights) if coded.weights else self.blanket
         weight = float(blanket.log_potential(codes[:, None].astype(np.uint16))[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -103,15 +104,17 @@ def warn_if_inexact(
         )
     if reason is not None:
         doubt = f"{certainty.doubt}; " if certainty.doubt else ""
-        warn_inexact(f"{doubt}{reason.reason}; this is an estimate instead ({certainty}).", 4)
+        warn_inexact(f"{doubt}{reason.reason}; this is an estimate instead ({certainty}).")
     elif certainty.doubt:
-        warn_inexact(f"{certainty.doubt} ({certainty}).", 4)
+        warn_inexact(f"{certainty.doubt} ({certainty}).")
     elif not certainty.converged:
         way = "more sweeps" if certainty.method == "gibbs" else "a larger max_iter, or damping"
-        warn_inexact(f"the answer is not settled ({certainty}); use {way}, or another method.", 4)
+        warn_inexact(f"the answer is not settled ({certainty}); use {way}, or another method.")
 
 
-def warn_inexact(sentence: str, depth: int = 3) -> None:
-    """Warn whoever called the method that calls this."""
-    # The guard around each public method of `Model` is one more frame.
-    warnings.warn(sentence, InexactAnswer, stacklevel=depth + 1)
+def warn_inexact(sentence: str) -> None:
+    """Warn at the line that called into the package."""
+    depth, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("counterpane."):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(sentence, InexactAnswer, stacklevel=depth)
