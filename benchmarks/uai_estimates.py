@@ -21,10 +21,10 @@ import numpy as np
 import counterpane as cp
 import harness
 import uai
+from counterpane.formats.uai_tasks import read_uai_evidence
 from counterpane.inference.certainty import TRUSTED
 from counterpane.inference.fallback import Auto, Fallback
 from counterpane.models.evidence import encode_evidence
-from counterpane.models.formats.uai_tasks import read_uai_evidence
 
 OUT = harness.RESULTS / "uai_estimates.jsonl"
 

@@ -100,7 +100,6 @@ from counterpane.models import DependencyNetwork as DependencyNetwork
 from counterpane.models import HybridRandomField as HybridRandomField
 from counterpane.models import MarkovNetwork as MarkovNetwork
 from counterpane.models import Mixture as Mixture
-from counterpane.models import load as load
 from counterpane.models.intervals import query_interval as query_interval
 from counterpane.models.weights import log_weight_bounds as log_weight_bounds
 from counterpane.report import explore_model as explore_model
@@ -112,6 +111,8 @@ from counterpane.scores import BDe as BDe
 from counterpane.scores import BDeu as BDeu
 from counterpane.scores import LogLikelihood as LogLikelihood
 from counterpane.scores import NodeAverageLikelihood as NodeAverageLikelihood
+from counterpane.storage import load as load
+from counterpane.tools.links import equivalence_graph as equivalence_graph
 from counterpane.workflow.learn import learn as learn
 from counterpane.workflow.learned import Learned as Learned
 

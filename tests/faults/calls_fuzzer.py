@@ -97,7 +97,7 @@ def calls() -> list[Call]:
         "log_evidence": {"evidence": row}, "sample": {"n": 3, "random_state": 0},
         "impute": {"frame": {"sex": [None], "age": ["adult"]}}, "do": {"states": {"sex": "male"}},
         "odd_rows": {"X": table, "n": 2}, "update": {"X": table}, "score_samples": {"X": table},
-        "predict_proba": {"X": frame, "target": "survived"}, "links": {},
+        "predict_proba": {"X": frame, "target": "survived"},
         "explain": {"row": row, "target": "survived"}, "save": {"path": scratch() / "calls.cp"},
         "full_conditionals": {"X": table}, "pseudo_log_likelihood": {"X": table},
     }  # fmt: skip

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import counterpane as cp
-from counterpane.models.formats import native
+from counterpane.formats import native
 from counterpane.models.mixture import is_classifier
 from faults import forged_parquet
 from faults.outcomes import judge
@@ -234,7 +234,7 @@ def use_model(path: Path) -> str | None:
         joint = not is_classifier(model) and hasattr(model, "sample")
         if joint and model.sample(2, random_state=0).n_rows != 2:
             return "a sample of two rows has another number of rows"
-    model.links()
+    cp.tools.model_links(model)
     repr(model)
     model.save(path.with_name("again.cp"))
     cp.load(path.with_name("again.cp"))

@@ -39,7 +39,7 @@ from counterpane.errors import (
 )
 from counterpane.lazy import lazy
 
-formats = lazy("counterpane.models.formats")
+formats = lazy("counterpane.formats")
 progress = lazy("counterpane.progress")
 
 WIDEST = 1000  # letters of a line that is not broken

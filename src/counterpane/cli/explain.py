@@ -23,7 +23,7 @@ from counterpane.lazy import lazy
 from counterpane.present.table import Heading, TextTable, right
 
 columns_of = lazy("counterpane.data.columns")
-effects = lazy("counterpane.models.effects")
+effects = lazy("counterpane.additive.effects")
 models = lazy("counterpane.models.base")
 prepare = lazy("counterpane.data.prepare")
 schemas = lazy("counterpane.data.schema")

@@ -18,7 +18,7 @@ from counterpane.lazy import lazy
 from counterpane.present.table import LISTED, TextTable, right
 
 columns_of = lazy("counterpane.data.columns")
-imputing = lazy("counterpane.models.imputing")
+imputing = lazy("counterpane.tools.imputing")
 tables = lazy("counterpane.cli.tables")
 
 

@@ -26,7 +26,7 @@ from counterpane.present.table import Heading, TextTable, mentioned, right
 from counterpane.workflow.choose import CLASSIFIERS, METHODS, POSTERIORS, RANKER
 
 posterior = lazy("counterpane.cli.posterior")
-interactions = lazy("counterpane.models.interactions")
+interactions = lazy("counterpane.additive.interactions")
 model_edges = lazy("counterpane.models.edges")
 schemas = lazy("counterpane.data.schema")
 workflow = lazy("counterpane.workflow.learned")

@@ -22,7 +22,7 @@ from counterpane.present.table import Heading, TextTable, right
 np = lazy("numpy")
 inference = lazy("counterpane.inference.limits")
 schemas = lazy("counterpane.data.schema")
-uai_tasks = lazy("counterpane.models.formats.uai_tasks")
+uai_tasks = lazy("counterpane.formats.uai_tasks")
 weights = lazy("counterpane.models.weights")
 
 BAR = 30  # letters of the bar of probability 1
@@ -250,9 +250,9 @@ def check_causal(model: Any) -> None:
 
 def open_directions(model: Any, columns: Sequence[str]) -> list[str]:
     """A caution for each column that is set and has an edge whose direction the data leave open."""
-    if not columns or not model.record.learned or not hasattr(model, "cpdag"):
+    if not columns or not model.record.learned or not hasattr(model, "dag"):
         return []
-    graph = model.cpdag
+    graph = cp.equivalence_graph(model)
     lines = []
     for name in columns:
         open_ = [b for _, b, directed in graph.out_edges(name, data="directed") if not directed]

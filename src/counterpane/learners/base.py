@@ -52,6 +52,7 @@ from counterpane.models.record import (
 )
 from counterpane.plotting import draw_plot
 from counterpane.progress import Report
+from counterpane.tools.links import equivalence_graph
 
 if TYPE_CHECKING:
     from counterpane.learners import notebook
@@ -149,8 +150,8 @@ class Learner(Estimator, ABC):
 
     @property
     def cpdag_(self) -> Any:
-        """The equivalence class of the network, a networkx graph; see `BayesianNetwork.cpdag`."""
-        return self.model_.cpdag
+        """The equivalence class of the network, a networkx graph; see `cp.equivalence_graph`."""
+        return equivalence_graph(self.model_)
 
     _table: Table | Callable[[], Table] | None = None  # what `fit` was given, while it works
 

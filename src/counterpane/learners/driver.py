@@ -25,7 +25,7 @@ import numpy as np
 from counterpane.data.schema import Schema
 from counterpane.disk import check_writable, path_error
 from counterpane.errors import FitError, ParameterError, PathError, Setting
-from counterpane.models.formats.native import Content, read_native, write_native
+from counterpane.formats.native import Content, read_native, write_native
 from counterpane.progress import Control, Report, Stopped, TextBar
 
 SAVE_EVERY = 30.0  # seconds between two checkpoints

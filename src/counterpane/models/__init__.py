@@ -8,7 +8,6 @@ from counterpane.models.hybrid_random_field import HybridRandomField
 from counterpane.models.joint import JointModel
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.models.storage import load
 
 __all__ = [
     "Answer",
@@ -19,5 +18,4 @@ __all__ = [
     "MarkovNetwork",
     "Mixture",
     "Model",
-    "load",
 ]

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from counterpane.checks import BOOLEAN, MAPPING, NONE, PATH, STRING, accepts
+from counterpane.checks import BOOLEAN, NONE, PATH, STRING, accepts
 from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.export import frame_like
 from counterpane.data.schema import Schema, Variable, state_text
 from counterpane.errors import ParameterError, Setting, shown_type
-from counterpane.lazy import lazy
-from counterpane.models.evidence import no_directions
-from counterpane.models.formats import (
+from counterpane.formats import (
     NATIVE,
     Conditionals,
     Factors,
@@ -25,23 +23,13 @@ from counterpane.models.formats import (
     suffixes_for,
     write_network,
 )
-from counterpane.models.formats.native import Content, write_native
+from counterpane.formats.native import Content, write_native
 from counterpane.models.record import LearningRecord
 from counterpane.models.typed_values import plain
-from counterpane.plotting import draw_plot, open_explorer
+from counterpane.plotting import draw_plot, open_explorer, use_tool
 from counterpane.typing import Array, Floats
 
-if TYPE_CHECKING:
-    from counterpane.models import pictures
-    from counterpane.models.links import ModelLinks
-else:
-    pictures = lazy("counterpane.models.pictures")
-
-
 PICTURES = (".dot", ".svg", ".png")
-
-Marginals: TypeAlias = Sequence[Floats | None] | None
-"""P(v) of each variable, None where it is not known."""
 
 
 class Model(ABC):
@@ -65,26 +53,6 @@ class Model(ABC):
         cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
     ) -> Self:
         """The model that `to_arrays` described."""
-
-    @accepts(target=STRING | NONE)
-    def links(self, *, target: str | None = None, marginals: Marginals = None) -> ModelLinks:
-        """The edges or interactions of the model, the strongest first.
-
-        Each `Link` has the positions of its columns, a strength in the unit `measure` of the
-        result, whether it is directed, and its share where the model stores one. `target` is the
-        class whose interactions a mixture of classifiers shows. `marginals`, P(v) for each
-        variable, weight the tables of a network that was not learned from rows; uniform by default.
-
-        >>> import counterpane as cp
-        >>> links = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_.links()
-        >>> links.shape, links.measure, links.links[0].scope
-        ('dag', 'bits per row', (2, 3))
-        """
-        return self._links(target, marginals)
-
-    @abstractmethod
-    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
-        """As `links`."""
 
     @accepts(target=STRING | NONE, as_frame=BOOLEAN)
     def predict_proba(self, X: Any, target: str | None = None, *, as_frame: bool = False) -> Any:
@@ -120,15 +88,6 @@ class Model(ABC):
             "to; learn it again from all rows, or update a Bayesian network."
         )
 
-    @accepts(states=MAPPING)
-    def do(self, states: Mapping[str, Any]) -> Model:
-        """The model after an intervention; only Bayesian networks, and mixtures of them, have one.
-
-        `states` is {column: state}. Edges into these columns are cut, and they have their state
-        with certainty; all else stays as it is. The questions of a model take it as `do=…`.
-        """
-        raise no_directions(self)
-
     def plot(self, **options: Any) -> Any:
         """The graph on matplotlib axes; `options` are those of `counterpane.plots.graph`."""
         return draw_plot("graph", self, **options)
@@ -143,7 +102,7 @@ class Model(ABC):
         return open_explorer(self, path, **options)
 
     def _repr_html_(self) -> str:
-        return pictures.model_html(self, repr(self))
+        return str(use_tool("model_html", self, repr(self)))
 
     @accepts(path=PATH, plain_names=BOOLEAN)
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
@@ -163,7 +122,7 @@ class Model(ABC):
         """
         suffix, network = suffix_of(path), self._network()
         if suffix in PICTURES:
-            pictures.write_picture(self, path)
+            use_tool("write_picture", self, path)
         elif suffix == NATIVE:
             arrays = self.to_arrays() | self._row_arrays()
             content = Content(self.kind, self.schema, arrays, plain(self.record))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,34 +25,28 @@ from counterpane.data.schema import Schema, state_text
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError, Setting
 from counterpane.features import Potential
+from counterpane.formats import Network
 from counterpane.graphs import Dag
 from counterpane.inference.answering import ProductEngine
 from counterpane.inference.completion import Completion
 from counterpane.inference.question import CodedEvidence
 from counterpane.inference.sampling import sample_forward
-from counterpane.lazy import lazy
-from counterpane.models.base import Marginals
+from counterpane.models.edges import Edges
 from counterpane.models.evidence import (
     Evidence,
+    Intervention,
     encode_evidence,
     intervention_codes,
 )
 from counterpane.models.flat_tables import as_numbers, cut_at, joined_tables, shaped_tables
-from counterpane.models.formats import Network
+from counterpane.models.interventions import cut_network
 from counterpane.models.joint import JointModel
 from counterpane.models.record import LearningRecord
 from counterpane.models.samples import check_n_rows
+from counterpane.plotting import use_tool
 from counterpane.ragged import flatten
+from counterpane.seeds import random_generator
 from counterpane.typing import Array, Codes, Floats
-
-if TYPE_CHECKING:
-    from counterpane.models import links as model_links
-    from counterpane.models import revision
-    from counterpane.models.edges import Edges
-    from counterpane.models.links import ModelLinks
-else:  # counts come with them, and a question needs none
-    model_links = lazy("counterpane.models.links")
-    revision = lazy("counterpane.models.revision")
 
 TOLERANCE = 1e-6
 
@@ -183,32 +177,14 @@ class BayesianNetwork(JointModel):
         """The structure as a networkx graph whose nodes are the column names."""
         return self.dag.to_networkx(self.schema.names)
 
-    @property
-    def cpdag(self) -> Any:
-        """The Markov equivalence class as a networkx `DiGraph` of column names.
-
-        An edge whose direction the class leaves open is there in both directions; the edge
-        attribute `directed` is False. Directions that a user required of the learner count as
-        known.
-
-        >>> pair = BayesianNetwork(
-        ...     Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), [[0.7, 0.3], [[0.9, 0.1], [0.4, 0.6]]]
-        ... )
-        >>> sorted(pair.cpdag.edges)
-        [('x0', 'x1'), ('x1', 'x0')]
-        """
-        return model_links.class_of(self).to_networkx(self.schema.names)
-
     def edge_strengths(self) -> Edges:
         """Return the edges with their strength in bits per row, strongest first.
 
         Mutual information of parent and child given the child's other parents, corrected for
         chance; see `counterpane.independence.edge_strength`. Empty if not learned from rows.
         """
-        return model_links.strengths_of(self)
-
-    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
-        return model_links.network_links(self, marginals)
+        found: Edges = use_tool("strengths_of", self)
+        return found
 
     @property
     def n_parameters(self) -> int:
@@ -263,8 +239,11 @@ class BayesianNetwork(JointModel):
         logs = [p.log_values for p in self.engine.potentials]
         return rows.expected(logs, np.ones(distinct.shape[1]))[1][place.reshape(-1)]
 
-    def _sample_weighted(self, n: int, evidence: Evidence, rng: np.random.Generator) -> Table:
-        coded = encode_evidence(self.schema, evidence)
+    def _sample_weighted(self, n: int, evidence: Evidence, do: Intervention, seed: Any) -> Table:
+        if do:
+            intervention_codes(self.schema, do, evidence)
+            return self.do(do)._sample_weighted(n, evidence, None, seed)
+        coded, rng = encode_evidence(self.schema, evidence), random_generator(seed)
         order, rows = self.dag.topological_order(), check_n_rows(n, self.schema)
         codes, logs = sample_forward(self.tables, self._parents, order, coded.codes, rows, rng)
         with np.errstate(divide="ignore"):
@@ -289,7 +268,7 @@ class BayesianNetwork(JointModel):
         >>> round(network.query("x0", {"x1": 1})[1], 4), network.do({"x1": 1}).query("x0")[1]
         (0.8889, 0.5)
         """
-        return revision.cut_network(self, intervention_codes(self.schema, states))
+        return cut_network(self, intervention_codes(self.schema, states))
 
     @accepts(missing=CHOICE, unseen=CHOICE)
     def update(
@@ -314,7 +293,10 @@ class BayesianNetwork(JointModel):
         >>> int(model.strengths[0]), int(model.update(titanic).strengths[0])
         (2202, 4403)
         """
-        return revision.updated_network(self, X, sample_weight, missing, unseen)
+        network: BayesianNetwork = use_tool(
+            "updated_network", self, X, sample_weight, missing, unseen
+        )
+        return network
 
     def _network(self) -> Network:
         return Network(self.schema, self.dag, self.tables)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,22 +13,15 @@ from counterpane.data.schema import Schema
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
 from counterpane.features import Blanket, Potential, Rules, Tree, check_cells
 from counterpane.features.parts import Part, check_part
+from counterpane.formats import Conditionals
 from counterpane.graphs import UndirectedGraph
 from counterpane.inference.answering import Engine
 from counterpane.inference.question import CodedEvidence
 from counterpane.lazy import lazy
-from counterpane.models.base import Marginals
-from counterpane.models.formats import Conditionals
 from counterpane.models.joint import JointModel
 from counterpane.models.record import LearningRecord
 from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Array, Codes, Floats, Ints
-
-if TYPE_CHECKING:
-    from counterpane.models import links as model_links
-    from counterpane.models.links import ModelLinks
-else:
-    model_links = lazy("counterpane.models.links")
 
 nx = lazy("networkx")
 KINDS = (Potential, Rules, Tree)
@@ -120,9 +113,6 @@ class DependencyNetwork(JointModel):
     @property
     def _edges(self) -> list[tuple[int, int]]:
         return [(u, v) for v in range(len(self.schema)) for u in self.engine.blanket.neighbors(v)]
-
-    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
-        return model_links.conditional_links(self)
 
     @accepts()
     def score_samples(self, X: Any) -> Floats:

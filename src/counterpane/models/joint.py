@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from counterpane.checks import (
     INTEGER,
     INTERVENTION,
     LIMITS,
+    MAPPING,
     NAMES,
     NONE,
     STRING,
@@ -31,7 +32,6 @@ from counterpane.inference.estimates import MapMethod, Method, as_map_method
 from counterpane.inference.gibbs import Gibbs
 from counterpane.inference.limits import limited
 from counterpane.inference.question import NO_EVIDENCE, CodedEvidence
-from counterpane.lazy import lazy
 from counterpane.models.answer import Answer, Answers
 from counterpane.models.base import Model
 from counterpane.models.evidence import (
@@ -48,29 +48,21 @@ from counterpane.models.evidence import (
     evidence_rows,
     intervened,
     name_list,
+    no_directions,
 )
 from counterpane.models.samples import check_n_rows, with_drawn_numbers
 from counterpane.models.support import kept_arrays, rows_to_keep, support_of
 from counterpane.models.training_rows import TrainingRows
+from counterpane.plotting import use_tool
 from counterpane.seeds import random_generator
 from counterpane.typing import Array, Codes, Floats, State
-
-if TYPE_CHECKING:
-    from counterpane.models import explaining, imputing, odd_rows
-    from counterpane.models.effects import Explanation
-    from counterpane.models.odd_rows import OddRows
-else:
-    explaining = lazy("counterpane.models.explaining")
-    imputing = lazy("counterpane.models.imputing")
-    odd_rows = lazy("counterpane.models.odd_rows")
 
 
 class JointModel(Model):
     """A distribution over the variables of `schema`, as a product of potentials.
 
     `X` is a `Table`, or any frame that `Table.from_frame` reads with the model's schema.
-
-    The `method` of a question is "exact"; "gibbs", "mean_field", "bp" (loopy belief propagation) or
+    The `method` of a question is "exact"; "gibbs", "mean_field", "bp" (belief propagation) or
     "join_graph", or an object with its settings: `Gibbs(n_samples=10_000)`, `MeanField(…)`,
     `BeliefPropagation(…)`, `JoinGraph(…)`; or "auto": exact, unless that would take too much memory
     or time, else by propagation and sampling (`Auto(…)`), with a warning that says how sure it is.
@@ -97,12 +89,20 @@ class JointModel(Model):
         """The potentials whose sum is ln P(row), up to a constant; an error without such."""
         return self.engine.potentials
 
+    @accepts(states=MAPPING)
+    def do(self, states: Mapping[str, Any]) -> JointModel:
+        """The model after an intervention; only Bayesian networks, and mixtures of them, have one.
+
+        `states` is {column: state}. Edges into these columns are cut, and they have their state
+        with certainty; all else stays as it is. The questions of a model take it as `do=…`.
+        """
+        raise no_directions(self)
+
     @property
     def training_rows(self) -> TrainingRows | None:
         """Training rows, at most a sample of them; None if the model keeps none.
 
-        A `Table` that is assigned is kept, or a sample of its rows: `query` sets its answers beside
-        them, and they are saved with the model.
+        An assigned `Table` is kept, or a sample of it, to compare answers; files keep it, too.
         """
         if isinstance(self._kept, Table):  # found when they are first needed
             self._kept = rows_to_keep(self._kept, self.schema)
@@ -383,9 +383,9 @@ class JointModel(Model):
         >>> model.sample(2, random_state=0, as_intervals=True)["petal_width"].tolist()
         ['[0.8, 1.75)', '<0.8']
         """
-        model, known = intervened(self, do, evidence)
         if weighted:
-            return model._sample_weighted(n, evidence, random_generator(random_state))
+            return self._sample_weighted(n, evidence, do, random_state)
+        model, known = intervened(self, do, evidence)
         coded = encode_evidence(self.schema, evidence)  # what is set is drawn with certainty
         rng, rows = random_generator(random_state), check_n_rows(n, self.schema)
         fixed = coded if known is evidence else encode_evidence(self.schema, known)
@@ -398,14 +398,14 @@ class JointModel(Model):
         return table if as_intervals else with_drawn_numbers(table, known, rng)
 
     @accepts(target=STRING | NONE)
-    def explain(self, row: Any, target: str | None = None) -> Explanation:
+    def explain(self, row: Any, target: str | None = None) -> Any:
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, or a frame of one row. Interactions are those of
-        `counterpane.models.effects.explain_by_potentials`: the columns that a potential joins
+        `counterpane.additive.effects.explain_by_potentials`: the columns that a potential joins
         with the class. Without `target` it is the class that the model was learned for.
         """
-        return explaining.explain_row(self, row, target)
+        return use_tool("explain_row", self, row, target)
 
     @accepts(draws=INTEGER | NONE, cells=BOOLEAN)
     def impute(
@@ -436,12 +436,12 @@ class JointModel(Model):
         0 survived yes 0.7317
         1 sex male 0.9153
         """
-        done = imputing.impute_frame(self, frame, draws, random_state, cells=cells)
+        done = use_tool("impute_frame", self, frame, draws, random_state, cells=cells)
         found = [part.cells if cells else part.frame for part in done]
         return found[0] if draws is None else found
 
     @accepts(n=INTEGER, cells=INTEGER)
-    def odd_rows(self, X: Any, n: int = 20, *, cells: int = 3) -> OddRows:
+    def odd_rows(self, X: Any, n: int = 20, *, cells: int = 3) -> Any:
         """The `n` rows that the model finds least probable, the oddest first, and why.
 
         An `OddRow` has `row`, its position; `log_prob`, ln P of the observed cells in nats;
@@ -456,9 +456,9 @@ class JointModel(Model):
         >>> odd.row, round(odd.log_prob, 2), odd.cells[0].column, odd.cells[0].expected
         (0, -8.03, 'age', 'adult')
         """
-        return odd_rows.odd_rows(self, X, n, cells)
+        return use_tool("odd_rows", self, X, n, cells)
 
-    def _sample_weighted(self, n: int, evidence: Evidence, rng: np.random.Generator) -> Table:
+    def _sample_weighted(self, n: int, evidence: Evidence, do: Intervention, seed: Any) -> Table:
         raise ParameterError("only a Bayesian network draws weighted rows; use weighted=False.")
 
     def _settings(self, method: Method) -> Method:

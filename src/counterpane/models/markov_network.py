@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,23 +14,15 @@ from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, ScopeError, shown_type
 from counterpane.features import Blanket, Potential, Rules, check_cells
 from counterpane.features.potential import leveled, normalized
+from counterpane.formats import Factors
 from counterpane.graphs import UndirectedGraph
 from counterpane.inference import marginal
 from counterpane.inference.answering import ProductEngine
 from counterpane.inference.question import CodedEvidence
-from counterpane.lazy import lazy
-from counterpane.models.base import Marginals
-from counterpane.models.formats import Factors
 from counterpane.models.joint import JointModel
 from counterpane.models.record import LearningRecord
 from counterpane.ragged import flatten
 from counterpane.typing import Array, Codes, Floats
-
-if TYPE_CHECKING:
-    from counterpane.models import links as model_links
-    from counterpane.models.links import ModelLinks
-else:
-    model_links = lazy("counterpane.models.links")
 
 RULE_FIELDS = ("weights", "offsets", "variables", "values", "negated")
 FEW_STATES = 1024  # joint states that are tried one after the other
@@ -99,9 +91,6 @@ class MarkovNetwork(JointModel):
     def graph(self) -> Any:
         """The structure as a networkx graph whose nodes are the column names."""
         return self.undirected.to_networkx(self.schema.names)
-
-    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
-        return model_links.markov_links(self)
 
     @cached_property
     def engine(self) -> MarkovEngine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,6 @@ from counterpane.inference.estimates import Method
 from counterpane.inference.question import CodedEvidence
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
-from counterpane.models.base import Marginals
 from counterpane.models.evidence import (
     Evidence,
     Intervention,
@@ -43,12 +42,6 @@ from counterpane.models.record import LearningRecord
 from counterpane.models.row_average import Averages, RowAverage
 from counterpane.models.training_rows import ColumnEvidence, TrainingRows
 from counterpane.typing import Array, Codes, Floats
-
-if TYPE_CHECKING:
-    from counterpane.models import links as model_links
-    from counterpane.models.links import ModelLinks
-else:
-    model_links = lazy("counterpane.models.links")
 
 nx = lazy("networkx")
 
@@ -156,9 +149,6 @@ class Mixture(JointModel):
                 known = union.get_edge_data(a, b, {"weight": 0.0})["weight"]
                 union.add_edge(a, b, weight=known + share)
         return union
-
-    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
-        return model_links.mixture_links(self, target, marginals)
 
     @cached_property
     def engine(self) -> MixtureEngine:

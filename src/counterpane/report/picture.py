@@ -9,7 +9,7 @@ from typing import Any
 from counterpane.drawing.layout import GraphLayout, lay_out_in_frame
 from counterpane.lazy import lazy
 from counterpane.models.edges import mark_of
-from counterpane.models.links import Link, ModelLinks
+from counterpane.tools.links import Link, ModelLinks
 
 nx = lazy("networkx")
 

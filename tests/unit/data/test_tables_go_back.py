@@ -18,7 +18,7 @@ from counterpane.data.export import frame_like
 from counterpane.data.intervals import find_quantiles, find_step
 from counterpane.data.schema import Variable
 from counterpane.errors import DataError, MissingExtraError, ParameterError
-from counterpane.models.formats import native
+from counterpane.formats import native
 from error_checks import raises
 
 DAYS = [datetime.date(2020, 1, 1) + datetime.timedelta(i) for i in range(40)]

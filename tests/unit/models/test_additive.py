@@ -7,6 +7,10 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
+from counterpane.additive.classifier import AdditiveClassifier
+from counterpane.additive.effects import measure_effects
+from counterpane.additive.member import DENSE_CELLS, Coding, Member
+from counterpane.additive.purified import purified
 from counterpane.data import Schema, Variable
 from counterpane.errors import (
     DataError,
@@ -16,10 +20,6 @@ from counterpane.errors import (
     StateError,
     UnknownNameError,
 )
-from counterpane.models.additive import AdditiveClassifier
-from counterpane.models.additive_member import DENSE_CELLS, Coding, Member
-from counterpane.models.effects import measure_effects
-from counterpane.models.purified import purified
 from counterpane.models.record import DataRecord, LearningRecord
 from error_checks import raises
 

@@ -7,10 +7,10 @@ import pytest
 
 import counterpane as cp
 from counterpane._core import boosting as kernels
+from counterpane.additive import box_parts
+from counterpane.additive.binning import Binning
+from counterpane.additive.boosted_member import BoostedMember
 from counterpane.learners.boosting.fold_boosting import BinnedRows, TreeShape, boost_once
-from counterpane.models import box_parts
-from counterpane.models.binning import Binning
-from counterpane.models.boosted_member import BoostedMember
 
 
 @pytest.fixture(params=[2, 3])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import counterpane as cp
+from counterpane.additive.effects import explained_probabilities
 from counterpane.data.encoding import UnknownCells
-from counterpane.models.effects import explained_probabilities
 
 ROW = {"status": "third", "age": "adult", "sex": "male"}
 

@@ -195,7 +195,7 @@ def test_too_large_tables_are_filled_by_sampling_with_a_warning(monkeypatch):
 
     def too_large(*_, **__):
         calls.append(1)
-        raise cp.models.imputing.TableSizeError("the table would have 2^40 cells; use fewer")
+        raise cp.tools.imputing.TableSizeError("the table would have 2^40 cells; use fewer")
 
     frame = {"a": [None, "a0"], "b": [None, None], "d": ["d1", "d2"], "c": ["c0", None]}
     exact = network.impute(frame, cells=True)

@@ -14,8 +14,8 @@ import counterpane as cp
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import MissingExtraError, ParameterError
 from counterpane.graphs import Dag
-from counterpane.models import pictures
 from counterpane.models.record import LearnerRecord, LearningRecord
+from counterpane.tools import pictures
 
 LEARNED = LearningRecord(LearnerRecord(text="HillClimb()"))
 

@@ -9,6 +9,8 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from counterpane._core import boosting as kernels
+from counterpane.additive.binning import Binning
+from counterpane.additive.boosted_member import BoostedMember
 from counterpane.checks import BOOLEAN, NO_ARRAY, Constraints
 from counterpane.counts.memory import MemoryCounts
 from counterpane.learners.boosting.boosting_search import BoostingSearch, Judge, ShapesTried
@@ -19,8 +21,6 @@ from counterpane.learners.classifiers.classifier import ClassifierOptions
 from counterpane.learners.classifiers.folds import HeldOut, deal_folds, first_folds, join_folds
 from counterpane.learners.classifiers.interactions.canonical_rows import canonical_rows
 from counterpane.learners.classifiers.training_data import Training
-from counterpane.models.binning import Binning
-from counterpane.models.boosted_member import BoostedMember
 from counterpane.seeds import random_generator
 from counterpane.typing import Floats
 

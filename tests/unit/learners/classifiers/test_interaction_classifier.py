@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
+from counterpane.additive.classifier import AdditiveClassifier
 from counterpane.learners import StoppedEarly
 from counterpane.learners.classifiers.interactions.canonical_rows import sort_distinct
 from counterpane.learners.classifiers.interactions.interaction_search import (
     TURNED,
     InteractionSearch,
 )
-from counterpane.models.additive import AdditiveClassifier
 from counterpane.progress import Control
 
 LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]

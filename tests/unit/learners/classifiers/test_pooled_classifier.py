@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
+from counterpane.additive.boosted_member import BoostedMember
 from counterpane.errors import ParameterError
 from counterpane.learners import StoppedEarly
 from counterpane.learners.boosting.boosting_search import MANY_ROWS, BoostingSearch
@@ -14,7 +15,6 @@ from counterpane.learners.boosting.fold_boosting import FoldFits
 from counterpane.learners.classifiers.folds import HeldOut
 from counterpane.learners.classifiers.interactions import table_trial
 from counterpane.learners.classifiers.interactions.pooled_search import Pool
-from counterpane.models.boosted_member import BoostedMember
 from error_checks import raises
 
 

@@ -8,10 +8,10 @@ import pytest
 import counterpane as cp
 from counterpane.data.links import read_links
 from counterpane.errors import ParameterError
+from counterpane.learners.ranking import walk_scores
 from counterpane.learners.ranking.blend import BlendedLinks
 from counterpane.learners.ranking.held_out_users import folds_of_users, judge_on_users
 from counterpane.learners.ranking.item_rank import ItemRank
-from counterpane.models import walk_scores
 from error_checks import raises
 
 

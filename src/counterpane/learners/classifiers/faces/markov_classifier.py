@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
+from counterpane.additive.effects import Explanation, check_one, explanation, one_row
 from counterpane.checks import BOOLEAN, CHOICE, INTEGER, NUMBER, Constraints
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
@@ -34,7 +35,6 @@ from counterpane.learners.classifiers.faces.face_search import (
 from counterpane.learners.classifiers.folds import MIN_WEIGHT, Fold, folds_of, join_folds
 from counterpane.learners.classifiers.training_data import Training
 from counterpane.learners.driver import to_end
-from counterpane.models.effects import Explanation, check_one, explanation, one_row
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.models.record import LearningRecord
@@ -332,7 +332,7 @@ class MarkovClassifier(Classifier):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.models.effects.explanation` for the records.
+        `counterpane.additive.effects.explanation` for the records.
         """
         self._check_fitted()
         codes, _ = self._encoded(*self._new_rows(one_row(row, self.schema_.names)))
