@@ -85,7 +85,7 @@ ALLOWED_IN_PYTHON = {
     "rows of one fold or one face, whose weights are not those of the source": {
         "learners/classifiers/faces/face_average.py", "learners/classifiers/faces/face_tables.py",
         "learners/classifiers/interactions/ridge.py",
-        "learners/classifiers/interactions/selection_shares.py", "models/purified.py",
+        "learners/classifiers/interactions/selection_shares.py", "additive/purified.py",
         "models/row_average.py", "learners/ranking/counted.py",
         "learners/ranking/held_out_users.py",
     },
@@ -96,7 +96,7 @@ ALLOWED_IN_PYTHON = {
         "inference/calibration.py",
         "inference/gibbs.py", "inference/gibbs_tables.py", "learners/dependency/boosted.py",
         "learners/markov/feature_rows.py",
-        "learners/markov/weights.py", "models/formats/libra.py",
+        "learners/markov/weights.py", "formats/libra.py",
     },
 }  # fmt: skip
 

@@ -39,7 +39,7 @@ def test_a_file_is_old_or_new_whatever_fails(tmp_path, models, name):
         if name.endswith(".html"):
             write_report(model, path=path)
         elif name.endswith(".svg"):
-            model.save_picture(path)
+            model.save(path)
         else:
             model.save(path)
 
@@ -224,7 +224,7 @@ def test_paths_that_can_name_no_file(tmp_path, monkeypatch, models, path):
     for call in (
         lambda: cp.load(path),
         lambda: models[0].save(path),
-        lambda: models[0].save_picture(path),
+        lambda: models[0].save(path),
         lambda: cp.read(path),
         lambda: write_report(models[0], path=path),
         lambda: cp.HillClimb(checkpoint=path).fit(table) if path is not None else cp.load(path),

@@ -8,7 +8,7 @@ import pytest
 import counterpane as cp
 from counterpane.errors import CounterpaneError, FileFormatError, ParameterError
 from counterpane.features import Potential, Rules
-from counterpane.models.formats.native import Content, write_native
+from counterpane.formats.native import Content, write_native
 from counterpane.models.markov_network import MarkovNetwork
 
 CARDS = [2, 3, 2, 2]

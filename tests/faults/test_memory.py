@@ -148,7 +148,7 @@ def test_samples_of_too_many_rows():
         with pytest.raises(cp.CounterpaneError, match=r"would need .* TB .* are available; draw"):
             model.sample(n)
         with pytest.raises(cp.CounterpaneError, match=r"would need .* TB"):
-            model.sample_weighted(n)
+            model.sample(n, weighted=True)
 
 
 # ---- readers ------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ from counterpane.errors import (
 )
 from counterpane.lazy import lazy
 
-formats = lazy("counterpane.models.formats")
+formats = lazy("counterpane.formats")
 progress = lazy("counterpane.progress")
 
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.additive.classifier import AdditiveClassifier
+from counterpane.additive.effect_tables import EffectTable, effect_table
 from counterpane.errors import ParameterError, Setting
-from counterpane.models.additive import AdditiveClassifier
-from counterpane.models.effect_tables import EffectTable, effect_table
 from counterpane.plots.axes import axes_or_new, axis_label, ink
 from counterpane.plots.effect_maps import (
     COLORS,

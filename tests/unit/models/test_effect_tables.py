@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
+from counterpane.additive.effect_tables import effect_table, shown_range
 from counterpane.errors import ParameterError
-from counterpane.models.effect_tables import effect_table, shown_range
 
 ROWS = 600
 

@@ -9,8 +9,8 @@ import pytest
 from matplotlib import pyplot
 
 import counterpane as cp
+from counterpane.additive.effect_tables import effect_table
 from counterpane.errors import ParameterError
-from counterpane.models.effect_tables import effect_table
 from counterpane.plots import effects, top_effects
 from error_checks import raises
 

@@ -98,7 +98,7 @@ def test_a_small_sample_shows_its_rows(model):
 
 
 def test_an_interval_and_odd_rows_are_tables(model):
-    found = model.query_interval("survived", {"sex": "female"}, random_state=0)
+    found = cp.query_interval(model, "survived", {"sex": "female"}, random_state=0)
     check(found, 2)
     bounds = [float(cell) for row in found.table().rows for cell in row[1:]]
     assert bounds[1] < bounds[0] < bounds[2]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
-from counterpane.models.effect_tables import effect_table
+from counterpane.additive.effect_tables import effect_table
 from counterpane.report.effect_blocks import MOST_BARS, effect_block
 
 

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from counterpane._core import boosting as kernels
+from counterpane.additive.binning import Binning
+from counterpane.additive.boosted_member import BoostedMember
 from counterpane.learners.boosting.boosting_search import BoostingSearch, Judge, ShapesTried
 from counterpane.learners.boosting.find_binning import find_binning
 from counterpane.learners.boosting.fold_boosting import BinnedRows, BoostedFit, FoldFits, by_class
 from counterpane.learners.classifiers.additive_learner import SortedTraining
 from counterpane.learners.classifiers.folds import HeldOut, join_folds
 from counterpane.learners.classifiers.training_data import Training
-from counterpane.models.binning import Binning
-from counterpane.models.boosted_member import BoostedMember
 from counterpane.typing import Floats
 
 

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
+from counterpane.additive.classifier import AdditiveClassifier
 from counterpane.learners import StoppedEarly
 from counterpane.learners.classifiers.interactions.canonical_rows import sort_distinct
 from counterpane.learners.classifiers.interactions.interaction_search import (
     TURNED,
     InteractionSearch,
 )
-from counterpane.models.additive import AdditiveClassifier
 from counterpane.progress import Control
 
 LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
@@ -139,7 +139,7 @@ def test_the_model_is_saved_and_predicts_the_same(frame, fitted, tmp_path):
     fitted.model_.save(tmp_path / "m.cp")
     again = cp.load(tmp_path / "m.cp")
     assert isinstance(again, AdditiveClassifier)
-    assert (np.log(again.class_probabilities(frame)) == np.log(fitted.predict_proba(frame))).all()
+    assert (np.log(again.predict_proba(frame)) == np.log(fitted.predict_proba(frame))).all()
     assert again.record.data.target == "y"
     assert again.record.data.rows == 300
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
+from counterpane.additive.boosted_member import BoostedMember
 from counterpane.errors import ParameterError
 from counterpane.learners import StoppedEarly
 from counterpane.learners.boosting.boosting_search import MANY_ROWS, BoostingSearch
@@ -14,7 +15,6 @@ from counterpane.learners.boosting.fold_boosting import FoldFits
 from counterpane.learners.classifiers.folds import HeldOut
 from counterpane.learners.classifiers.interactions import table_trial
 from counterpane.learners.classifiers.interactions.pooled_search import Pool
-from counterpane.models.boosted_member import BoostedMember
 from error_checks import raises
 
 
@@ -91,7 +91,7 @@ def test_files_queries_and_explanations_know_the_trees(frame, fitted, tmp_path):
     fitted.model_.save(tmp_path / "m.cp")
     model = cp.load(tmp_path / "m.cp")
     rows = frame.drop(columns="y").head(30)
-    assert (model.class_probabilities(rows) == fitted.predict_proba(rows)).all()
+    assert (model.predict_proba(rows) == fitted.predict_proba(rows)).all()
     assert model.record.pool.note == fitted.pool_["note"]
     assert model.query("y", {"a": 0.0, "b": 1.0})["out"] > 0.8
     records = model.explain(rows.iloc[0].to_dict())

@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from counterpane._core.classifiers import normal_scores
+from counterpane.additive.member import Coding
 from counterpane.data.intervals import mdl_cuts, quantile_cuts
 from counterpane.learners.classifiers.interactions.canonical_rows import RawRows
-from counterpane.models.additive_member import Coding
 from counterpane.typing import Codes, Floats, Ints
 
 EDGE = 0.001  # normal scores are those of probabilities from EDGE to 1 - EDGE

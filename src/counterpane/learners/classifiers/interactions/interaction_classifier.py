@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from counterpane.additive.boosted_member import BoostedMember
+from counterpane.additive.member import Member
+from counterpane.additive.purified import purified
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, Setting
 from counterpane.learners.boosting.fold_boosting import FoldFits
@@ -36,9 +39,6 @@ from counterpane.learners.classifiers.interactions.selection_shares import (
 )
 from counterpane.learners.classifiers.training_data import Training
 from counterpane.learners.driver import Driver, Outcome
-from counterpane.models.additive_member import Member
-from counterpane.models.boosted_member import BoostedMember
-from counterpane.models.purified import purified
 from counterpane.models.record import LearningRecord, PoolRecord
 from counterpane.seeds import random_generator
 from counterpane.typing import Floats
@@ -93,8 +93,8 @@ class InteractionClassifier(AdditiveLearner):
         adds to the log-odds of the class, in nats; and `explained`, its variance over the sum of
         the variances of all interactions, so that it is from 0 to 1 and sums to one. Interactions
         are purified: each has the mean zero over each of its columns, and single columns hold all
-        they can explain alone. `counterpane.models.effects` defines both, for more than two classes
-        too. An interaction of two or more columns also has `share`, the share of `samples` half
+        they can explain alone. `counterpane.additive.effects` defines both, also for more than two
+        classes. An interaction of two or more columns also has `share`, the share of `samples` half
         samples on which it was selected, if there were at least twenty.
     feature_importances_ : array
         The share of each training column in the variance of all effects, in the order of

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane.additive.member import Coding
 from counterpane.learners.classifiers.folds import (
     N_FOLDS,
     HeldOut,
@@ -30,7 +31,6 @@ from counterpane.learners.classifiers.interactions.staged_searches import (
     unit_weight,
 )
 from counterpane.learners.driver import Search
-from counterpane.models.additive_member import Coding
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
 from counterpane.typing import Floats
