@@ -93,7 +93,8 @@ def measure_table(figures: ClassFigures, classes: Sequence[Any]) -> TextTable:
     notes.append("; ".join(parts))
     if figures.chose:
         notes.append(
-            "These folds also chose the structure, so the figures can be slightly optimistic."
+            "These folds also chose the structure, so the figures can be slightly optimistic: "
+            "`compare` learns it again in each fold."
         )
     return replace(figures.table(), notes=tuple(notes))
 

@@ -314,8 +314,8 @@ def test_files_that_change_under_the_source(tmp_path):
     changed.loc[changed.index[5], "packs"] = 9
     changed.loc[changed.index[7], "level"] = np.nan
     changed.to_parquet(tmp_path / "part2.parquet", index=False)
-    for name, words in (("smoke", "'often'"), ("packs", "9 is not"), ("level", "missing cells")):
-        with pytest.raises(DataError, match=words):
+    for name, words in (("smoke", "'often'"), ("packs", "'packs'"), ("level", "'level'")):
+        with raises(DataError, about=words):
             source.counts([[name]])
 
 
