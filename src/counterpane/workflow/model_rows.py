@@ -178,7 +178,7 @@ class ModelRows:
         """One row by its number, from 1."""
         if not 1 <= number <= len(self):
             raise ParameterError(
-                Option("row", number), f" must be at most {len(self):,}, the rows of {self.name}."
+                Option("row", number), f" must be from 1 to {len(self):,}, the rows of {self.name}."
             )
         raw = [column.take(slice(number - 1, number)) for column in self.raw]
         return replace(self, raw=raw)
