@@ -164,16 +164,16 @@ def test_plan_learning_is_that_of_the_command(run, rows) -> None:
     assert "--bootstrap 0" in json.loads(run("plan", "x.csv", "--json")[1])["left_out"]
 
 
-def test_log_loss_of_learn_and_compare_is_one_or_both_say_why(rows, monkeypatch) -> None:
+def test_log_loss_of_learn_and_compare_is_one_or_both_say_why(rows) -> None:
     """The same folds up to SMALL rows; above, both name the folds that chose the structure."""
     options = {"folds": 5, "baselines": False}
     learned = cp.learn(rows, "kind", method="interaction")
     compared = cp.compare_methods(rows, "kind", ["interaction"], **options)
     assert compared.records[0]["log_loss"] == pytest.approx(learned.measures.log_loss.value)
     assert not any("learns structure" in note for note in compared.notes)
-    monkeypatch.setattr(measuring, "SMALL", 100)
-    monkeypatch.setattr(comparing, "SMALL", 100)
-    learned = cp.learn(rows, "kind", method="interaction")
-    compared = cp.compare_methods(rows, "kind", ["interaction"], **options)
+    many = pd.concat([rows] * 13)[["place", "kind"]]
+    assert len(many) > measuring.SMALL
+    learned = cp.learn(many, "kind", method="interaction")
+    compared = cp.compare_methods(many, "kind", ["interaction"], **options)
     assert learned.measures.chose and "`compare` learns it again" in learned.tables()[-1].notes[-1]
     assert compared.notes[-1] == comparing.LEARNED_AGAIN
