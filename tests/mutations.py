@@ -163,8 +163,8 @@ MUTATIONS = (
     Mutation("interventions: edges into them are cut", P + "models/revision.py",
              "() if v in codes else model.dag.parents(v)", "model.dag.parents(v)",
              (T + "unit/models/test_interventions.py",)),
-    Mutation("search: tiers", P + "learners/bayesian/moves.py",
-             "allowed[x, p] &= tier_of_p <= tier_of_x", "allowed[x, p] &= tier_of_p < tier_of_x",
+    Mutation("search: tiers", P + "learners/bayesian/constraints.py",
+             "sorted(set(level.values()), reverse=True)", "sorted(set(level.values()))",
              (T + "unit/learners/bayesian/test_network_search.py",)),
     Mutation("network files: order of parents", P + "models/formats/network.py",
              "table.transpose([*np.argsort(parents), len(parents)])", "table",
@@ -192,8 +192,8 @@ MUTATIONS = (
     Mutation("stability: no shares of few samples", P + "models/edges.py",
              "if edges and (edges[0].samples or 0) >= LEAST_SAMPLES else None", "or None",
              (T + "unit/models/test_edges.py",)),
-    Mutation("checkpoint: of this learner and these rows", P + "learners/driver.py",
-             "content.schema != self.schema or not same", "content.schema != self.schema",
+    Mutation("checkpoint: of this learner and these rows", P + "learners/checkpoint.py",
+             "content.schema != schema or not same", "content.schema != schema",
              (T + "unit/learners/test_driver.py",)),
 )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import pickle
 from functools import partial
@@ -19,6 +20,7 @@ import counterpane as cp
 from contract.contributed import has_document, printed_module
 from counterpane.counts import MemoryCounts, StreamCounts
 from counterpane.errors import (
+    CounterpaneError,
     DataError,
     FitError,
     NotFittedError,
@@ -26,6 +28,7 @@ from counterpane.errors import (
     UnknownNameError,
     WeightError,
 )
+from counterpane.learners.base import Learner
 from counterpane.learners.driver import Search, StoppedEarly
 from counterpane.learners.registry import find_learner, learners
 from counterpane.scores import BDeu
@@ -33,9 +36,9 @@ from error_checks import raises, warns
 
 SHORT = {"k2": {"restarts": 3}, "pfmn": {"moves": 20}}  # parameters that save time
 VARIANTS = {
-    "chow-liu-bic": ("chow-liu", {"score": "bic"}),
-    "chow-liu-bdeu": ("chow-liu", {"score": BDeu(5)}),
-    "chow-liu-k2": ("chow-liu", {"score": "k2"}),
+    "chow-liu-bic": ("chow-liu", {"criterion": "bic"}),
+    "chow-liu-bdeu": ("chow-liu", {"criterion": BDeu(5)}),
+    "chow-liu-k2": ("chow-liu", {"criterion": "k2"}),
     "hill-climb-tabu": ("hill-climb", {"tabu": 3, "restarts": 2}),
     "gsimn-g2": ("gsimn", {"test": "g2"}),
 }
@@ -133,6 +136,24 @@ def test_a_fit_returns_the_learner_and_keeps_its_parameters(make):
     before = copy.deepcopy(learner.get_params())
     assert learner.fit(make_frame()) is learner
     assert repr(learner.get_params()) == repr(before)
+
+
+@all_learners
+def test_a_fit_that_fails_changes_nothing(make):
+    learner = make().fit(make_frame())
+    before = {name: id(value) for name, value in vars(learner).items()}
+    with pytest.raises(CounterpaneError):
+        learner.fit("there-is-no-such-file.csv")
+    assert {name: id(value) for name, value in vars(learner).items()} == before
+
+
+@all_learners
+def test_learners_have_one_fit(make):
+    kind = type(make())
+    takes_more = "validation" if kind is cp.DependencyNetworkLearner else "interventions"
+    parameters = set(inspect.signature(kind.fit).parameters)
+    assert kind.fit is Learner.fit or takes_more in parameters
+    assert kind._fit is Learner._fit
 
 
 @all_learners

@@ -475,9 +475,9 @@ def test_scores_by_name():
         assert type(as_score(name.upper())) is kind
     own = BDeu(3)
     assert as_score(own) is own
-    with raises(UnknownNameError, parameter="score", value="bicc"):
+    with raises(UnknownNameError, parameter="criterion", value="bicc"):
         as_score("bicc")
-    with raises(ParameterError, parameter="score"):
+    with raises(ParameterError, parameter="criterion"):
         as_score(BIC)
 
 

@@ -58,13 +58,13 @@ def test_a_file_is_old_or_new_whatever_fails(tmp_path, models, name):
 def test_no_fit_is_lost_by_a_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "SAVE_EVERY", -1.0)
     table, path = cp.load_dataset("titanic"), tmp_path / "c.cp"
-    expected = cp.HillClimb(score="bic").fit(table).model_.to_arrays()
+    expected = cp.HillClimb(criterion="bic").fit(table).model_.to_arrays()
     fitted, refused, warned = [], [], []
 
     def fit():
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            fitted.append(cp.HillClimb(score="bic", checkpoint=path).fit(table).model_)
+            fitted.append(cp.HillClimb(criterion="bic", checkpoint=path).fit(table).model_)
         assert {w.category for w in told} <= {cp.CheckpointWarning}
         warned.extend(str(w.message) for w in told)
 

@@ -130,9 +130,9 @@ def test_one_column_of_30000_states_beside_others(name):
     table = cp.Table(cp.Schema.from_cards([3] * 4 + [30_000]), codes)
     make = next(e for e in LEARNERS if e.name == name).make
     grown = peak_growth()
-    learner = make(score="bic").fit(table)
+    learner = make(criterion="bic").fit(table)
     assert grown() < LITTLE
-    alone = make(score="bic").fit(table.select(range(4)))
+    alone = make(criterion="bic").fit(table.select(range(4)))
     assert {*map(frozenset, learner.graph_.edges)} == {*map(frozenset, alone.graph_.edges)}
 
 

@@ -38,6 +38,7 @@ from counterpane.errors import (
     visible,
 )
 from counterpane.lazy import lazy
+from counterpane.present.table import many as many
 
 formats = lazy("counterpane.models.formats")
 progress = lazy("counterpane.progress")
@@ -54,6 +55,7 @@ OPTIONS = {name: "--" + name.replace("_", "-") for name in (
     "encoding", "delimiter", "decimal", "sheet", "time_limit", "missing", "discretize", "target",
     "held_out", "folds", "holdout", "user", "item", "checkpoint",
 )} | {"n_jobs": "--jobs", "n_bins": "--bins", "max_bins": "--bins", "random_state": "--seed",
+      "criterion": "--score",
       "required_edges": "--require", "forbidden_edges": "--forbid", "tiers": "--tier"}  # fmt: skip
 VALUES = {
     "checkpoint": "FILE", "target": "COLUMN", "encoding": "NAME", "delimiter": "MARK",
@@ -334,11 +336,6 @@ def say_saved(*paths: Path | None, more: str = "") -> None:
     for path in paths:
         if path is not None:
             say(f"Saved to [bold]{escape(str(path))}[/bold]{more}")
-
-
-def many(n: int, what: str) -> str:
-    """A number of things: 1 row, 2 rows."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def check_output(path: Path | None, *, model: bool = False, picture: bool = False) -> None:

@@ -31,7 +31,7 @@ from counterpane.errors import EvidenceError, ParameterError, ScopeError, Settin
 from counterpane.features import Blanket, Potential
 from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
-from counterpane.inference.elimination import answer_interval, sample_forward
+from counterpane.inference.sampling import answer_interval, sample_forward
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer, Interval
 from counterpane.models.base import Marginals

@@ -20,10 +20,9 @@ from counterpane.errors import (
     unknown_name,
 )
 from counterpane.features import Blanket, Potential
-from counterpane.inference.belief_propagation import BeliefPropagation, propagate
 from counterpane.inference.gibbs import Gibbs, Sampler
-from counterpane.inference.join_graph import ClusterRun, JoinGraph
-from counterpane.inference.map import ICM, MaxProduct, climb_to_mode, max_product
+from counterpane.inference.join_graph import BeliefPropagation, ClusterRun, JoinGraph
+from counterpane.inference.map import ICM, MaxProduct, climb_to_mode
 from counterpane.inference.mean_field import Approximation, MeanField, mean_field
 from counterpane.models.certainty import TRUSTED, Certainty, worst_of
 from counterpane.models.evidence import CodedEvidence, evidence_codes
@@ -208,14 +207,8 @@ class Approximator:
             names = self.schema.names
             return mean_field(self.blanket, *coded, settings=how, names=names)
         parts, cards = [*self._potentials(), *coded.weight_potentials()], self.schema.cards
-        if isinstance(how, JoinGraph):
-            return ClusterRun(parts, cards, coded.codes).propagate(how)
-        assert isinstance(how, BeliefPropagation)
-        try:
-            return propagate(parts, cards, coded.codes, settings=how)
-        except EvidenceError:  # messages may vanish where rows are possible
-            same = JoinGraph(1.0, how.max_iter, how.tolerance, how.damping)
-            return ClusterRun(parts, cards, coded.codes).propagate(same, loopy=True)
+        assert isinstance(how, JoinGraph | BeliefPropagation)
+        return ClusterRun(parts, cards, coded.codes).propagate(how)
 
     def rows(
         self, queried: Sequence[int], columns: Sequence[int], codes: Array, how: Method
@@ -316,9 +309,10 @@ class Approximator:
             settings = MaxProduct() if isinstance(how, str) else how
             try:
                 parts = [*self._potentials(), *coded.weight_potentials()]
-                start = max_product(parts, self.schema.cards, coded.codes, settings)
+                row = ClusterRun(parts, self.schema.cards, coded.codes).best_row(settings)
+                start = dict(enumerate(row.tolist()))
                 candidates.append(climb_to_mode(blanket, coded.codes, ICM(), start=start))
-            except (TableSizeError, EvidenceError):  # messages may vanish where rows are possible
+            except (TableSizeError, EvidenceError):
                 if how != "auto":
                     raise
         if how == "auto" or isinstance(how, ICM):

@@ -15,11 +15,11 @@ from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, Setting
 from counterpane.features import Blanket, Potential
 from counterpane.inference import (
+    ExactRun,
     JunctionMarginals,
     map_query,
     marginal,
     query_rows,
-    sample_exactly,
 )
 from counterpane.memory import need_memory
 from counterpane.models.base import ClassModel
@@ -89,7 +89,8 @@ class ExactAnswers(ClassModel):
     ) -> Codes | None:
         cards, names = self.schema.cards, self.schema.names
         parts = [*self.to_potentials(), *coded.weight_potentials()]
-        return sample_exactly(parts, cards, coded.codes, n, rng, names=names)
+        every = range(cards.size)
+        return ExactRun(parts, cards, coded.codes, every=every, names=names).draws(n, rng)
 
     def _best(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[dict[int, int], float]:
         """(the most probable codes of `queried`, their log-weight), exactly."""

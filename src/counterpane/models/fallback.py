@@ -17,7 +17,7 @@ import numpy as np
 from counterpane.errors import ParameterError, Setting
 from counterpane.features import Potential
 from counterpane.inference.gibbs import Estimate, Gibbs, Sampler
-from counterpane.inference.join_graph import ClusterRun, JoinGraph
+from counterpane.inference.join_graph import BeliefPropagation, ClusterRun, JoinGraph
 from counterpane.inference.mean_field import Approximation
 from counterpane.models.certainty import AGREED, TRUSTED, Certainty
 from counterpane.models.evidence import CodedEvidence
@@ -26,6 +26,7 @@ from counterpane.typing import Floats, Ints
 UPDATES_PER_SECOND = 8e6  # draws of one variable along Gibbs chains
 MOVES_PER_UPDATE = 16  # neighbors of a variable that are told of its change in the time of a draw
 CHAINS = 4
+LOOPY_ITERATIONS = 500
 MOST_SWEEPS = 5_000_000  # of a chain
 BEYOND = 2.0  # standard errors of sampling; a larger difference is a bias of propagation
 LEAST_BIAS = 1e-6  # the mean square error of propagation where chains see none
@@ -107,7 +108,8 @@ class Fallback:
     def propagated(self) -> dict[str, Approximation]:
         """The answers of the join graph and of loopy propagation; first what is preferred."""
         seconds = self.settings.seconds
-        loopy = self.run.propagate(JoinGraph(SHARES["loopy"] * seconds), loopy=True)
+        settings = BeliefPropagation(LOOPY_ITERATIONS, JoinGraph.tolerance)
+        loopy = self.run.propagate(settings, seconds=SHARES["loopy"] * seconds)
         joined = self.run.propagate(JoinGraph(SHARES["join_graph"] * seconds))
         if loopy.converged and not joined.converged:
             return {"bp": loopy, "join_graph": joined}

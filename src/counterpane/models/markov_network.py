@@ -14,10 +14,9 @@ from counterpane.checks import accepts
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, ScopeError, shown_type
 from counterpane.features import Blanket, Potential, Rules, check_cells
-from counterpane.features.potential import leveled
+from counterpane.features.potential import leveled, normalized
 from counterpane.graphs import UndirectedGraph
 from counterpane.inference import marginal
-from counterpane.inference.elimination import normalized
 from counterpane.lazy import lazy
 from counterpane.models.base import Marginals
 from counterpane.models.evidence import CodedEvidence

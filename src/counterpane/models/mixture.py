@@ -24,7 +24,7 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError, unknown_name
 from counterpane.features import Potential
-from counterpane.inference.elimination import log_sum
+from counterpane.features.potential import log_sum
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
 from counterpane.models.base import Marginals

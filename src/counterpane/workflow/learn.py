@@ -47,7 +47,7 @@ class Request:
     data: Any
     target: str | None = None
     method: str = "auto"
-    score: str | None = None
+    criterion: str | None = None
     parameters: Parameters = field(default_factory=dict)
     columns: ColumnChoices = field(default_factory=ColumnChoices)
     constraints: EdgeConstraints = field(default_factory=EdgeConstraints)
@@ -209,7 +209,7 @@ def run_request(request: Request, tell: Callable[[str], None] = lambda note: Non
             learner = fit_ranker(source, ranker)
         else:
             where = _on_device(source, method, request.device)
-            learner = fit_learner(method, request.score, target, where, options)
+            learner = fit_learner(method, request.criterion, target, where, options)
         interrupted = [stop for stop in stops if stop.by_user]
         words = [str(stop) for stop in interrupted]
         resampled: dict[str, Any] = {}

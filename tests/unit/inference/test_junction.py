@@ -14,7 +14,7 @@ from counterpane.errors import ParameterError, TableSizeError
 from counterpane.features import Potential
 from counterpane.graphs import Dag
 from counterpane.inference import CliqueTree, JunctionMarginals, calibration, query_rows
-from counterpane.inference.elimination import answer_interval, draw_dirichlet_logs
+from counterpane.inference.sampling import answer_interval, draw_dirichlet_logs
 from counterpane.models import BayesianNetwork
 
 N_WIDE = 40

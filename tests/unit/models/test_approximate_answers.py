@@ -15,7 +15,7 @@ from counterpane.errors import (
     UnknownNameError,
 )
 from counterpane.features import Potential, Rules
-from counterpane.inference.belief_propagation import BeliefPropagation
+from counterpane.inference import BeliefPropagation
 from counterpane.inference.gibbs import Gibbs
 from counterpane.inference.map import ICM, MaxProduct
 from counterpane.inference.mean_field import MeanField

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from typing import ClassVar, Unpack
 
 import numpy as np
 
 from counterpane._core import boosting as kernels
-from counterpane.checks import BOOLEAN, NO_ARRAY, Constraints
-from counterpane.counts.memory import MemoryCounts
 from counterpane.learners.boosting.boosting_search import BoostingSearch, Judge, ShapesTried
 from counterpane.learners.boosting.find_binning import find_binning
 from counterpane.learners.boosting.fold_boosting import BinnedRows, BoostedFit, FoldFits, by_class
 from counterpane.learners.classifiers.additive_learner import AdditiveLearner, SortedTraining
-from counterpane.learners.classifiers.classifier import ClassifierOptions
 from counterpane.learners.classifiers.folds import HeldOut, deal_folds, first_folds, join_folds
 from counterpane.learners.classifiers.interactions.canonical_rows import canonical_rows
 from counterpane.learners.classifiers.training_data import Training
@@ -42,8 +37,8 @@ class BoostedTables(AdditiveLearner):
         Whether the model keeps distinct training rows, to average over columns without evidence.
     random_state : int, numpy Generator or None
         Draws the folds, the samples of rows and columns, and the cuts of numbers.
-    **options
-        The parameters that all classifiers share; see `counterpane.learners`.
+    categorical, max_states, max_bins, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every classifier, see `counterpane.learners.classifiers.classifier.Classifier`.
 
     Attributes
     ----------
@@ -70,32 +65,14 @@ class BoostedTables(AdditiveLearner):
     ['sex']
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "keep_rows": BOOLEAN,
-        "random_state": NO_ARRAY,
-    }
-
-    def __init__(
-        self,
-        *,
-        keep_rows: bool = True,
-        random_state: int | np.random.Generator | None = 0,
-        **options: Unpack[ClassifierOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.keep_rows = keep_rows
-        self.random_state = random_state
-
     def _learn(self, training: Training) -> None:
-        began = time.monotonic()
-        source = MemoryCounts(training.joint, n_jobs=self.n_jobs)
         sorted_training = SortedTraining.of(*canonical_rows(training))
         rng = random_generator(self.random_state)
         n_folds = N_FOLDS if sorted_training.rows.n_classes > 1 else 0
         held = deal_folds(sorted_training.rows.labels, sorted_training.weights, n_folds, rng)
         held = first_folds(held)
         trees = BoostedPart(training, sorted_training, held, rng, n_jobs=self.n_jobs)
-        outcome = self._driver(source).run(trees.search, "boosting trees")
+        outcome = self._driver(training.source).run(trees.search, "boosting trees")
         self.trace_ = outcome.trace
         folds = trees.folds(outcome.state)
         self.held_out_ = trees.held_out(folds)
@@ -108,8 +85,7 @@ class BoostedTables(AdditiveLearner):
         member = trees.member(folds, whole)
         if self.held_out_ is not None:
             self.held_out_ = self.held_out_.with_classes(sorted_training.layout.classes)
-        record = self._record(source, time.monotonic() - began)
-        self.model_ = self._build(training, sorted_training, [member], None, record)
+        self.model_ = self._build(training, sorted_training, [member], None)
 
 
 class BoostedPart:

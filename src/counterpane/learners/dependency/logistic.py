@@ -9,7 +9,7 @@ validation rows become less probable.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from counterpane.data.table import Table
 from counterpane.errors import FitError
 from counterpane.features import Rules, Tree
 from counterpane.features.rules import read_only
+from counterpane.learners.checkpoint import GROWS
 from counterpane.learners.dependency.variable_search import LearnedConditionals, VariableSearch
 from counterpane.memory import FEWER_STATES, need_memory
 from counterpane.parallel import map_in_workers
@@ -43,8 +44,8 @@ class LogisticPath(NamedTuple):
     sizes: Ints  # of heads
     features: Ints
     weights: Floats
-    own: Floats
-    told: Floats
+    own: Annotated[Floats, GROWS]
+    told: Annotated[Floats, GROWS]
 
 
 class LogisticSearch(VariableSearch[LogisticPath]):

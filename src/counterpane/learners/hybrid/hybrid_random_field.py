@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, ClassVar, Literal, NamedTuple, Self, Unpack
+from dataclasses import field
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from counterpane._core import hybrid as kernels
-from counterpane.checks import BOOLEAN, CHOICE, INTEGER, NONE, NUMBER, Constraints
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, Setting
-from counterpane.learners.base import LearnerOptions
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.driver import Search
 from counterpane.learners.hybrid.local_networks import LocalNetworks
@@ -206,16 +205,15 @@ class HybridRandomFieldLearner(DensityLearner):
         compares them by the mean reciprocal rank of the links of held-out users.
     k_max : int or "auto"
         The largest union of blankets for which a network is learned.
-    score : {"mdl", "bic"}
+    criterion : {"mdl", "bic"}
         "bic" is without the prior.
     literal : bool
         Use the loop as printed in the paper, at most ten passes.
     prior : float, optional
         The number of rows N that are spread evenly over each table, by default the largest number
         of states of a column.
-    **options
-        Those of every learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`,
-        `checkpoint`.
+    missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`.
 
     Attributes
     ----------
@@ -244,38 +242,16 @@ class HybridRandomFieldLearner(DensityLearner):
     (('status', 'survived'), 1)
     """
 
-    model_: HybridRandomField
+    model_: HybridRandomField = field(init=False)
 
-    _constraints: ClassVar[Constraints] = {
-        "k": INTEGER | CHOICE,
-        "k_max": INTEGER | CHOICE,
-        "score": CHOICE,
-        "literal": BOOLEAN,
-        "prior": NUMBER | NONE,
-    }
+    k: Size = field(default=8, kw_only=False)
+    k_max: Size = field(default=10, kw_only=False)
+    criterion: Literal["mdl", "bic"] = field(default="mdl", kw_only=False)
+    literal: bool = False
+    prior: float | None = None
 
-    def __init__(
-        self,
-        k: Size = 8,
-        k_max: Size = 10,
-        score: Literal["mdl", "bic"] = "mdl",
-        *,
-        literal: bool = False,
-        prior: float | None = None,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.k = k
-        self.k_max = k_max
-        self.score = score
-        self.literal = literal
-        self.prior = prior
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+    def _learn(self, source: CountSource) -> None:
         began = time.monotonic()
-        self._check()
-        source = self._source(X, sample_weight)
         search = self._search(source)
         driver = self._driver(source)
         if driver.time_limit is not None and self.sizes_:
@@ -289,10 +265,9 @@ class HybridRandomFieldLearner(DensityLearner):
         self.n_passes_ = state.n_passes
         self.score_ = self.pll_ = float(state.scores.sum())
         self.trace_ = outcome.trace
-        model.record = self._record(source, time.monotonic() - began)
-        return self
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         for name in ("k", "k_max"):
             value = getattr(self, name)
             if value == "auto":
@@ -302,8 +277,6 @@ class HybridRandomFieldLearner(DensityLearner):
                     Setting(name, value),
                     f"; a whole number from 1 to {MOST_RELATIVES} is needed, or 'auto'.",
                 )
-        if self.score not in ("mdl", "bic"):
-            raise ParameterError(Setting("score", self.score), "; 'mdl' or 'bic' is allowed.")
         if self.prior is not None and not 0 < self.prior < math.inf:
             raise ParameterError(
                 Setting("prior", self.prior), "; a finite number above zero is needed."
@@ -326,10 +299,8 @@ class HybridRandomFieldLearner(DensityLearner):
     def _fit_sizes(self, sizes: tuple[int, int], table: Table, seconds: float | None) -> Any:
         """The model of some sizes."""
         k, k_max = sizes
-        options: dict[str, Any] = self.get_params(deep=False) | {
-            "k": k, "k_max": k_max, "time_limit": seconds, "progress": False, "checkpoint": None,
-        }  # fmt: skip
-        return type(self)(**options).fit(table).model_
+        quiet = {"time_limit": seconds, "progress": False, "checkpoint": None}
+        return self.copied(k=k, k_max=k_max, **quiet).fit(table).model_
 
     def _search(self, source: CountSource) -> MergingSearch:
         self._choose_sizes(source)
@@ -341,7 +312,7 @@ class HybridRandomFieldLearner(DensityLearner):
             source,
             min(max(self.k_, self.k_max_) + 1, n),
             prior=float(cards.max() if self.prior is None else self.prior),
-            smooth=self.score == "mdl",
+            smooth=self.criterion == "mdl",
             n_jobs=self.n_jobs,
         )
         relatives = Relatives(source, self.k_, order=order, n_jobs=self.n_jobs)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
+from dataclasses import field
 from itertools import islice
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, Unpack, get_args
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeVar,
+)
 
 import numpy as np
 
 from counterpane.checks import (
-    BOOLEAN,
-    CHOICE,
-    FUNCTION,
-    INTEGER,
     NO_ARRAY,
-    NONE,
-    NUMBER,
-    Constraints,
 )
 from counterpane.counts.shared_tables import SharedTables, table_scopes
 from counterpane.counts.source import CountSource, counted_cards
@@ -31,7 +33,6 @@ from counterpane.graphs.bits import members, n_words
 from counterpane.independence import IndependenceTest, Ledger, Oracle, Question, Verdict, as_test
 from counterpane.independence.count_tests import CountTest
 from counterpane.independence.ledger import Price
-from counterpane.learners.base import LearnerOptions
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.driver import Search
 from counterpane.learners.independence.separating_sets import (
@@ -51,6 +52,10 @@ LEAST_P = 1e-300  # so that a p-value of 0 has a logarithm
 
 S = TypeVar("S", bound=tuple[Any, ...])
 W = TypeVar("W")
+
+
+TestChoice = Annotated[str | IndependenceTest | None, NO_ARRAY]
+"""A test, or the name of one."""
 
 
 class ExecutedTests(NamedTuple):
@@ -195,46 +200,21 @@ class IndependenceLearner(DensityLearner):
 
     _paper_test: ClassVar[str] = "chi2"
 
-    _constraints: ClassVar[Constraints] = {
-        "test": NO_ARRAY,
-        "variant": CHOICE,
-        "alpha": NUMBER | NONE,
-        "table_cells": INTEGER | NONE,
-        "cost": FUNCTION | NONE,
-        "interactions": BOOLEAN,
-        "potentials": BOOLEAN,
-        "equivalent_sample_size": NUMBER,
-    }
+    test: TestChoice = field(default=None, kw_only=False)
+    variant: Variant = "default"
+    alpha: float | None = None
+    table_cells: int | None = 64
+    cost: Price | None = None
+    interactions: bool = False
+    potentials: bool = True
+    equivalent_sample_size: float = 1.0
 
-    def __init__(
-        self,
-        test: str | IndependenceTest | None = None,
-        *,
-        variant: Variant = "default",
-        alpha: float | None = None,
-        table_cells: int | None = 64,
-        cost: Price | None = None,
-        interactions: bool = False,
-        potentials: bool = True,
-        equivalent_sample_size: float = 1.0,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.test = test
-        self.variant = variant
-        self.alpha = alpha
-        self.table_cells = table_cells
-        self.cost = cost
-        self.interactions = interactions
-        self.potentials = potentials
-        self.equivalent_sample_size = equivalent_sample_size
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._test()
 
     def _test(self) -> IndependenceTest:
         """The test to execute, not yet bound to data."""
-        if self.variant not in get_args(Variant):
-            raise ParameterError(
-                Setting("variant", self.variant), "; 'default' or 'paper' is allowed."
-            )
         if self.table_cells is not None and not self.table_cells >= 4:
             raise ParameterError(
                 Setting("table_cells", self.table_cells), "; None or 4 and more is needed."
@@ -274,7 +254,6 @@ class IndependenceLearner(DensityLearner):
         graph: UndirectedGraph,
         executed: ExecutedTests,
         test: IndependenceTest,
-        began: float,
     ) -> Ledger:
         """Set the results that all learners share; the ledger of all executed tests.
 
@@ -287,8 +266,7 @@ class IndependenceLearner(DensityLearner):
         self.contradictions_ = contradicted_share(ledger, graph)
         graph = renumbered(graph, ordered.order)
         names = source.schema.names
-        seconds = time.monotonic() - began
-        self.model_ = self._model(source, graph, seconds) if self.potentials else None
+        self.model_ = self._model(source, graph) if self.potentials else None
         self.undirected_ = graph
         self.graph_: Any = graph.to_networkx(names)
         self.blankets_ = {
@@ -307,17 +285,11 @@ class IndependenceLearner(DensityLearner):
         )
         return ledger
 
-    def _model(
-        self, source: CountSource, graph: UndirectedGraph, seconds: float
-    ) -> MarkovNetwork | None:
+    def _model(self, source: CountSource, graph: UndirectedGraph) -> MarkovNetwork | None:
         """The graph with potentials; None, and a warning, if it is too dense for tables."""
         try:
-            return fit_potentials(
-                source,
-                graph,
-                equivalent_sample_size=self.equivalent_sample_size,
-                record=self._record(source, seconds),
-            )
+            size = self.equivalent_sample_size
+            return fit_potentials(source, graph, equivalent_sample_size=size)
         except TableSizeError as error:
             message = f"the graph was found, but model_ is None: {error}"
             warnings.warn(message, StructureOnly, stacklevel=5)

@@ -9,8 +9,7 @@ ordered pair; a test that the blanket of its other variable decides is not execu
 
 from __future__ import annotations
 
-import time
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -275,11 +274,8 @@ class GSMN(IndependenceLearner):
 
     _infer = False
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
+    def _learn(self, source: CountSource) -> None:
         test = self._test()
-        source = self._source(X, sample_weight)
         ordered = self._ordered(source, test)
         search = GrowShrinkSearch(
             test,
@@ -292,8 +288,7 @@ class GSMN(IndependenceLearner):
         self.trace_ = outcome.trace
         graph = agreed_graph(outcome.state, len(ordered.order))
         executed = ExecutedTests(*outcome.state[-3:])
-        self._set_results(source, ordered, graph, executed, test, began)
-        return self
+        self._set_results(source, ordered, graph, executed, test)
 
 
 class GSIMN(GSMN):

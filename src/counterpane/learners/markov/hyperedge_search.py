@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, Setting
 from counterpane.inference.calibration import FactorTables, run_tree
 from counterpane.inference.junction import CliqueTree
+from counterpane.learners.checkpoint import GROWS
 from counterpane.learners.classifiers.faces.face_average import nonempty_subsets
 from counterpane.learners.classifiers.faces.face_search import (
     StructurePrior,
@@ -53,11 +54,11 @@ class HyperedgeClimb(NamedTuple):
     """
 
     size: int
-    faces: Ints
-    gains: Floats
-    too_large: Ints
+    faces: Annotated[Ints, GROWS]
+    gains: Annotated[Floats, GROWS]
+    too_large: Annotated[Ints, GROWS]
     path: Ints
-    scores: Floats
+    scores: Annotated[Floats, GROWS]
     finished: bool
 
 

@@ -64,7 +64,7 @@ def test_more_than_64_variables():
 
 def test_the_paper_as_it_is_printed_also_runs():
     graph = random_graph(5, 0.4, 1)
-    learner = fit(graph, prior="graphs", score="entropy", moves=16)
+    learner = fit(graph, prior="graphs", criterion="entropy", moves=16)
     assert learner.undirected_ == graph
 
 
@@ -227,7 +227,7 @@ def test_tables_with_too_few_rows_are_not_asked_for():
     table = chain_table(100)
     for rows_per_cell, largest in ((5.0, 2), (0.0, 3)):
         learner = cp.PFMN(
-            variant="paper", random_state=0, rows_per_cell=rows_per_cell, score="entropy",
+            variant="paper", random_state=0, rows_per_cell=rows_per_cell, criterion="entropy",
             min_gain=0.0, potentials=False, max_tests=40,
         ).fit(table)  # fmt: skip
         assert max(len(t.given) for t in learner.tests_) == largest
@@ -259,8 +259,8 @@ def test_small_and_odd_tables():
         ({"min_gain": -1.0}, "min_gain=-1.0"),
         ({"rows_per_cell": -1}, "rows_per_cell=-1"),
         ({"time_limit": 0}, "time_limit=0"),
-        ({"prior": "dense"}, "prior='dense'; one of 'sparse', 'graphs' is needed"),
-        ({"score": "bic"}, "score='bic'; one of 'gain', 'entropy' is needed"),
+        ({"prior": "dense"}, "prior='dense'; 'sparse' or 'graphs' is needed"),
+        ({"criterion": "bic"}, "criterion='bic'; 'gain' or 'entropy' is needed"),
     ],
 )
 def test_nonsense_is_refused(options, message):

@@ -9,21 +9,9 @@ import numpy as np
 import pytest
 
 from counterpane.errors import TableSizeError
-from counterpane.features import Potential
-from counterpane.inference import map_query, marginal, sample_exactly
-from counterpane.inference.elimination import draw_states
-from counterpane.inference.junction import elimination_order
-
-
-def test_elimination_order_of_a_chain_keeps_tables_of_pairs():
-    order = elimination_order([(i, i + 1) for i in range(50)], np.full(51, 3))
-    assert sorted(order) == list(range(51))
-
-
-def test_elimination_order_refuses_a_clique_before_anything_is_allocated():
-    scopes = list(itertools.combinations(range(30), 2))
-    with pytest.raises(TableSizeError, match=r"1,073,741,824 cells \(width 29\) over 'x0', 'x1'"):
-        elimination_order(scopes, np.full(30, 2), [f"x{i}" for i in range(30)])
+from counterpane.features import Blanket, Potential
+from counterpane.inference import ExactRun, Limits, map_query, marginal
+from counterpane.inference.sampling import draw_states
 
 
 def test_a_thousand_factors_do_not_underflow():
@@ -101,7 +89,9 @@ def test_samples_given_evidence_follow_the_exact_conditional():
     potentials = [Potential(s, rng.normal(size=(2, 3)[: len(s)])) for s in [(0, 1), (2, 3), (0,)]]
     potentials += [Potential((1, 3), rng.normal(size=(3, 3)))]
     cards = [2, 3, 2, 3]
-    codes = sample_exactly(potentials, cards, {2: 1}, 40_000, np.random.default_rng(2))
+    codes = ExactRun(potentials, cards, {2: 1}, every=range(4)).draws(
+        40_000, np.random.default_rng(2)
+    )
     assert (codes[2] == 1).all()
     expected, _ = marginal(potentials, cards, [0, 1, 3], {2: 1})
     found = np.zeros((2, 3, 3))
@@ -111,4 +101,52 @@ def test_samples_given_evidence_follow_the_exact_conditional():
 
 def test_sampling_says_when_the_evidence_is_impossible():
     potentials = [Potential((0, 1), [[0, -np.inf]] * 2)]
-    assert sample_exactly(potentials, [2, 2], {1: 1}, 5, np.random.default_rng(0)) is None
+    run = ExactRun(potentials, [2, 2], {1: 1}, every=range(2))
+    assert run.draws(5, np.random.default_rng(0)) is None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_draws_of_networks_with_zeros_follow_the_weights_of_rows(seed):
+    """Twins, columns of one state and columns without a potential are put back."""
+    rng = np.random.default_rng(seed)
+    cards = rng.integers(1, 4, size=7).tolist()
+    scopes = [rng.choice(7, size=3, replace=False).tolist() for _ in range(6)]
+    potentials = [Potential(s, rng.normal(size=[cards[v] for v in s])) for s in scopes]
+    a, b = rng.choice(7, size=2, replace=False).tolist()
+    copies = np.where(np.eye(cards[a], cards[b]) > 0, 0.0, -np.inf)
+    potentials.append(Potential((a, b), copies))
+    assert check_draws(cards, potentials, {scopes[0][0]: 0}, None) == 1
+
+
+def test_draws_of_runs_are_mixed_by_their_weights():
+    rng = np.random.default_rng(0)
+    edges = [(4 * i + j, 4 * i + j + 1) for i in range(3) for j in range(3)]
+    edges += [(4 * i + j, 4 * i + j + 4) for i in range(2) for j in range(4)]
+    potentials = [Potential(edge, rng.normal(size=(2, 2))) for edge in edges]
+    assert check_draws([2] * 12, potentials, {}, 260.0) > 1
+
+
+def check_draws(cards, potentials, evidence, memory):
+    """Compare draws with the weights of all rows; the number of runs of the plan."""
+    every = range(len(cards))
+    run = ExactRun(potentials, cards, evidence, every=every, limits=Limits(memory=memory))
+    codes = run.draws(20_000, np.random.default_rng(0))
+    assert np.abs(codes[0, :10_000].mean() - codes[0, 10_000:].mean()) < 0.05
+    rows = np.array(list(itertools.product(*map(range, cards))), dtype=np.uint16).T
+    for v, code in evidence.items():
+        rows = rows[:, rows[v] == code]
+    logs = Blanket(cards, potentials).log_potential(rows)
+    expected = np.exp(logs - logs.max())
+    expected /= expected.sum()
+    found = np.bincount(np.ravel_multi_index(codes, cards), minlength=math.prod(cards)) / 20_000
+    found = found[np.ravel_multi_index(rows, cards)]
+    assert not found[expected == 0].any()
+    assert np.abs(found - expected).max() < 5 * np.sqrt((expected / 20_000).max())
+    return run.plan.runs
+
+
+def test_draws_that_need_too_much_memory_are_refused_before_it_is_taken():
+    potentials = [Potential(pair, np.eye(2)) for pair in itertools.combinations(range(24), 2)]
+    run = ExactRun(potentials, [2] * 24, {}, every=range(24), limits=Limits(memory=1e6))
+    with pytest.raises(TableSizeError, match="of memory"):
+        run.draws(2, np.random.default_rng(0))
