@@ -10,7 +10,7 @@ SLACK = 1.02
 LIMITS = {
     "additive": 1470,
     "causes": 1952,
-    "cli": 2408,
+    "cli": 2407,
     "core": 15247,
     "counts": 4232,
     "data": 6164,
@@ -25,12 +25,12 @@ LIMITS = {
     "models": 3105,
     "modules": 907,
     "plots": 1145,
-    "present": 134,
-    "report": 1910,
+    "present": 136,
+    "report": 1914,
     "scores": 759,
-    "tests": 48761,
+    "tests": 48597,
     "tools": 1088,
-    "workflow": 1975,
+    "workflow": 1986,
 }
 
 

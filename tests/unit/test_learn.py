@@ -10,6 +10,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import ParameterError, UnknownNameError
+from counterpane.workflow import comparing, measuring
 from error_checks import raises
 
 
@@ -69,7 +70,7 @@ def test_learn_warns_of_a_leak(rows) -> None:
 
 
 def test_learn_refuses_unknown_methods() -> None:
-    with pytest.raises(UnknownNameError, match="method"):
+    with raises(UnknownNameError, parameter="method", value="majic"):
         cp.learn("titanic", method="majic")
 
 
@@ -161,3 +162,18 @@ def test_plan_learning_is_that_of_the_command(run, rows) -> None:
     assert "five more fits" in facts["left_out"] == plan.left_out
     assert "bootstrap=0" in cp.plan_learning("x.csv").left_out
     assert "--bootstrap 0" in json.loads(run("plan", "x.csv", "--json")[1])["left_out"]
+
+
+def test_log_loss_of_learn_and_compare_is_one_or_both_say_why(rows) -> None:
+    """The same folds up to SMALL rows; above, both name the folds that chose the structure."""
+    options = {"folds": 5, "baselines": False}
+    learned = cp.learn(rows, "kind", method="interaction")
+    compared = cp.compare_methods(rows, "kind", ["interaction"], **options)
+    assert compared.records[0]["log_loss"] == pytest.approx(learned.measures.log_loss.value)
+    assert not any("learns structure" in note for note in compared.notes)
+    many = pd.concat([rows] * 13)[["place", "kind"]]
+    assert len(many) > measuring.SMALL
+    learned = cp.learn(many, "kind", method="interaction")
+    compared = cp.compare_methods(many, "kind", ["interaction"], **options)
+    assert learned.measures.chose and "`compare` learns it again" in learned.tables()[-1].notes[-1]
+    assert compared.notes[-1] == comparing.LEARNED_AGAIN

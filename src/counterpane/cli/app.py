@@ -39,6 +39,7 @@ from counterpane.errors import (
     visible,
 )
 from counterpane.lazy import lazy
+from counterpane.present.table import many as many
 
 formats = lazy("counterpane.formats")
 progress = lazy("counterpane.progress")
@@ -337,11 +338,6 @@ def say_saved(*paths: Path | None, more: str = "") -> None:
     for path in paths:
         if path is not None:
             say(f"Saved to [bold]{escape(str(path))}[/bold]{more}")
-
-
-def many(n: int, what: str) -> str:
-    """A number of things: 1 row, 2 rows."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def check_output(path: Path | None, *, model: bool = False, picture: bool = False) -> None:

@@ -62,6 +62,7 @@ class Request:
     item: str | None = None
     keep_rows: bool = True
     progress: bool = False
+    bootstrap_seconds: float = SECONDS
 
     @property
     def links(self) -> bool:
@@ -214,7 +215,8 @@ def run_request(request: Request, tell: Callable[[str], None] = lambda note: Non
         resampled: dict[str, Any] = {}
         if method in METHODS and samples and not words:
             resampled["bootstrap"] = add_edge_shares(
-                learner, source, samples, limit=SECONDS if request.bootstrap is None else None,
+                learner, source, samples,
+                limit=request.bootstrap_seconds if request.bootstrap is None else None,
                 seed=request.random_state or 0, stops=words,
             )  # fmt: skip
     facts = results_of(learner, source, method) | resampled

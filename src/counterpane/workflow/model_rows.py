@@ -134,13 +134,14 @@ def check_joint(model: Any, task: str) -> None:
 class ModelRows:
     """Rows as they are (`raw`) and as a model reads them (`columns`); `name` is that of the data.
 
-    Columns of a kind that has no states are left out.
+    Columns of a kind that has no states are left out. `block` rows are predicted at a time.
     """
 
     model: Any
     raw: list[Column]
     name: str
     progress: bool = False
+    block: int = BLOCK
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -178,7 +179,7 @@ class ModelRows:
         """One row by its number, from 1."""
         if not 1 <= number <= len(self):
             raise ParameterError(
-                Option("row", number), f" must be at most {len(self):,}, the rows of {self.name}."
+                Option("row", number), f" must be from 1 to {len(self):,}, the rows of {self.name}."
             )
         raw = [column.take(slice(number - 1, number)) for column in self.raw]
         return replace(self, raw=raw)
@@ -294,7 +295,7 @@ class ModelRows:
     def _blocks(self, what: str, n: int) -> Iterator[slice]:
         """Blocks of `n` rows, with a progress bar if there are many."""
         with TextBar(after=1.0) if self.progress else nullcontext() as report:
-            for low in range(0, max(n, 1), BLOCK):
+            for low in range(0, max(n, 1), self.block):
                 if report is not None:
                     report(what, low, n)
-                yield slice(low, min(low + BLOCK, n))
+                yield slice(low, min(low + self.block, n))

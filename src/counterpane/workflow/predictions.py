@@ -72,10 +72,10 @@ class Predictions(Printed, Exportable):
             for name, share in zip(names, self.probabilities.T, strict=True)
         ]
 
-    def lines(self, *, keep: bool = False) -> Lines:
+    def lines(self, *, keep: bool = False, block: int = CHUNK) -> Lines:
         """The rows as they are written, if wanted after the columns of the data."""
         kept = [c.name for c in self.columns] if keep else []
-        return [*kept, *self._titles()], self._cells(keep)
+        return [*kept, *self._titles()], self._cells(keep=keep, block=block)
 
     def write(self, path: str | os.PathLike[str], *, keep: bool = False) -> None:
         """Write all rows as CSV to a file, if wanted after the columns of the data."""
@@ -85,18 +85,17 @@ class Predictions(Printed, Exportable):
         """Return a table of the first rows."""
         first, *names = self._titles()
         rows = [
-            (row[0], *(f"{float(p):.4f}" for p in row[1:]))
-            for row in islice(self._cells(keep=False), LISTED)
+            (row[0], *(f"{float(p):.4f}" for p in row[1:])) for row in islice(self._cells(), LISTED)
         ]
         return TextTable.of([first, *map(right, names)], rows, total=len(self))
 
     def _titles(self) -> list[str]:
         return ["predicted", *(f"P({state_text(s)})" for s in self.target.states)]
 
-    def _cells(self, keep: bool) -> Iterator[tuple[Any, ...]]:
+    def _cells(self, *, keep: bool = False, block: int = CHUNK) -> Iterator[tuple[Any, ...]]:
         names = np.array([state_text(s) for s in self.target.states], dtype=object)
-        for low in range(0, len(self), CHUNK):
-            high = low + CHUNK
+        for low in range(0, len(self), block):
+            high = low + block
             kept = [cell_texts(c, low, high) for c in self.columns] if keep else []
             shares = [[f"{p:.6g}" for p in column] for column in self.probabilities[low:high].T]
             yield from zip(*kept, names[self.best[low:high]], *shares, strict=True)

@@ -12,7 +12,7 @@ from counterpane.errors import Note, Option
 from counterpane.evaluate.ranking import RankerScores
 from counterpane.models.edges import ARROW, LINE, Edge
 from counterpane.models.record import CalibrationBin, ClassFigures
-from counterpane.present.table import Heading, TextTable, mentioned, right
+from counterpane.present.table import Heading, TextTable, many, mentioned, right
 from counterpane.workflow.choose import CLASSIFIERS, METHODS, POSTERIORS, RANKER
 
 if TYPE_CHECKING:
@@ -23,11 +23,6 @@ LEAST = 0.005  # a probability of an edge that is printed
 BITS = "bits per row: what two columns tell about each other"
 PAIR = (Heading("", style="bold"), Heading("", style="dim"))
 FORESTS = ("chow-liu",)  # methods whose networks are printed as trees
-
-
-def quantity_text(n: int, what: str) -> str:
-    """Return a number of things: 1 row, 2 rows."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def part_tables(learned: Learned) -> list[TextTable]:
@@ -60,11 +55,11 @@ def model_size(learned: Learned) -> str:
         return f"ranker {facts['ranker']}"
     if method in CLASSIFIERS:
         kind = "interaction" if "interactions" in facts else "edge"
-        return f"{quantity_text(len(facts[f'{kind}s']), kind)}, {len(facts['classes'])} classes"
-    size = quantity_text(len(facts["edges"]), "edge")
+        return f"{many(len(facts[f'{kind}s']), kind)}, {len(facts['classes'])} classes"
+    size = many(len(facts["edges"]), "edge")
     if method in METHODS or method in POSTERIORS:
         score = facts["score"]
-        size += f", {quantity_text(facts['parameters'], 'parameter')}"
+        size += f", {many(facts['parameters'], 'parameter')}"
         size += f", {score['name']} {score['value']:,.3f}"
         return f"best network: {size}" if method in POSTERIORS else size
     return size + (f", {facts['n_tests']:,} tests executed" if "n_tests" in facts else "")
@@ -93,7 +88,8 @@ def measure_table(figures: ClassFigures, classes: Sequence[Any]) -> TextTable:
     notes.append("; ".join(parts))
     if figures.chose:
         notes.append(
-            "These folds also chose the structure, so the figures can be slightly optimistic."
+            "These folds also chose the structure, so the figures can be slightly optimistic: "
+            "`compare` learns it again in each fold."
         )
     return replace(figures.table(), notes=tuple(notes))
 
@@ -133,7 +129,7 @@ def _bootstrap_notes(resampled: Mapping[str, Any] | None) -> list[str]:
     if resampled is None or resampled["samples"] >= resampled["requested"] >= resampled["needed"]:
         return []
     done, needed = resampled["samples"], resampled["needed"]
-    few = f"No shares are shown: {quantity_text(done, 'bootstrap sample')}"
+    few = f"No shares are shown: {many(done, 'bootstrap sample')}"
     if resampled["requested"] < needed:
         return [f"{few}; at least {needed} are needed."]
     if done < needed:

@@ -131,7 +131,7 @@ def test_the_command_explains_rows_of_files(run, tmp_path: Path) -> None:
         (["sx=male"], "column 'sx' is not known; did you mean 'sex'?"),
         (["male"], "'male' is not of the form column=value"),
         (["sex=male", "sex=female"], "column 'sex' is given twice"),
-        (["--data", "titanic", "--row", "9999"], "--row 9999 must be at most 2,201"),
+        (["--data", "titanic", "--row", "9999"], "--row 9999 must be from 1 to 2,201"),
         (["sex=male", "--class", "maybe"], "'maybe' is not one of 2 states"),
         (["sex=male", "--target", "age"], "--target 'age'; the model predicts 'survived' alone"),
     ],
