@@ -111,9 +111,13 @@ class TreeSearch(VariableSearch[Growth]):
                 raise ValueError("a tree has arrays of other shapes")
             check_range("a question", questions, -1, self.rows.columns.size)
             inner = np.flatnonzero(questions >= 0)
+            if (growth.gains[questions < 0] > -np.inf).any():
+                raise ValueError("a leaf has a gain")
             check_range("a child", children[inner] - inner[:, None], 1, nodes)
-            check_range("a child", children[inner], 1, nodes)
-            check_range("a count", growth.counts, 0, 2**62)
+            if not np.array_equal(np.sort(children[inner], axis=None), np.arange(1, nodes)):
+                raise ValueError("a tree has nodes without a parent, or with two")
+            check_range("a count", growth.counts, 0, self.total + 1)
+            check_range("the sum of counts", growth.counts.sum(axis=1), 0, self.total + 1)
 
     def validation_scores(self, state: tuple[Growth, ...]) -> dict[float, float]:
         if self.validation is None:
