@@ -15,6 +15,7 @@ import counterpane as cp
 from counterpane.data.encoding import UnknownCells
 from counterpane.data.reading import read_table
 from counterpane.learners.registry import learners
+from error_checks import warns
 
 ROWS = 240
 SPELLINGS = ("{}", "{}.0", "{}.00", "+{}", "{}e0", " {} ", "{}.", "0{}.0e0")
@@ -85,7 +86,7 @@ def test_classifiers_predict_their_training_frame(learner, kind, make):
     table = read_table(frame)
     if table.schema["x"].cuts is None:  # otherwise a classifier finds cut points of its own
         assert proba == pytest.approx(learner().fit(table, y).predict_proba(table), abs=1e-9)
-    again = fitted.model_.class_probabilities(frame)
+    again = fitted.model_.predict_proba(frame)
     assert again == pytest.approx(proba, abs=1e-9)
 
 
@@ -144,9 +145,9 @@ def test_a_column_of_unknown_cells_is_named(learner):
     fitted = learner.fit(frame.assign(y=y)) if network else learner.fit(frame, y)
     model = fitted.model_
     new = frame.assign(x=np.where(np.arange(ROWS) % 3 == 0, frame["x"], frame["x"].str.upper()))
-    with pytest.warns(UnknownCells, match=r"'x': 160 cells hold values .* such as '[ABCD]'"):
-        model.class_probabilities(new, "y" if network else None)
+    with warns(UnknownCells, about=("'x'", "160 cells")):
+        model.predict_proba(new, "y" if network else None)
     few = frame.assign(x=np.where(np.arange(ROWS) % 3 > 0, frame["x"], frame["x"].str.upper()))
-    model.class_probabilities(few, "y" if network else None)  # warns of nothing
+    model.predict_proba(few, "y" if network else None)  # warns of nothing
     missing = frame.assign(x=None)
-    model.class_probabilities(missing, "y" if network else None)
+    model.predict_proba(missing, "y" if network else None)

@@ -111,7 +111,7 @@ def test_no_step_changes_the_state_that_it_is_given(monkeypatch: pytest.MonkeyPa
         if entry.task != "ranker":
             learner = entry.make(**SHORT.get(entry.name, {}))
             learner.fit(frame, "mood" if entry.task == "classifier" else None)
-    cp.InteractionClassifier(boosted=False, bootstrap=2).fit(frame, "mood")  # shares of samples
+    cp.InteractionClassifier(parts="tables", bootstrap=2).fit(frame, "mood")  # shares of samples
     for learner in (
         cp.StructureSearch(effort="thorough"), cp.HillClimb(tabu=3, restarts=2),
         cp.ChowLiu(target="mood"), cp.ChowLiu("k2"), cp.HillClimb(missing="em"),

@@ -12,7 +12,7 @@ from counterpane.features import Blanket, Potential, Rules
 from counterpane.inference.gibbs_tables import compile_scan, gather_tables
 from counterpane.inference.mean_field import leaf_masks
 from reference import core_features, core_inference
-from reference.core_inference import SplitMix, joint
+from reference.core_inference import SplitMix
 from reference.random_tables import CARDS, random_tables
 
 
@@ -181,78 +181,6 @@ def test_expected_energy():
     )
     energy = inference.expected_energy(blanket.parts, blanket.rule_masks, states, q)
     assert math.isclose(energy, expected, rel_tol=1e-11)
-
-
-TREE = [(0, 1), (1, 2), (3, 1), (3, 5), (5,)]  # without loops; variable 4 is in no factor
-
-
-def factor_graph():
-    """(tables over TREE, the graph, even messages)."""
-    rng = np.random.default_rng(10)
-    tables = [rng.uniform(0.2, 1.0, [CARDS[v] for v in scope]) for scope in TREE]
-    variables = core_features.joined(TREE)
-    lengths = np.array(CARDS)[variables]
-    order = np.argsort(variables, kind="stable")
-    graph = inference.FactorGraph(
-        np.array(CARDS),
-        core_features.offsets([t.ravel() for t in tables]),
-        np.concatenate([t.ravel() for t in tables]),
-        core_features.offsets(TREE),
-        variables,
-        core_features.joined([[s // 8 for s in t.strides] for t in tables]),
-        np.cumsum(lengths) - lengths,
-        np.searchsorted(variables[order], np.arange(7)),
-        order,
-    )
-    return list(zip(TREE, tables, strict=True)), graph, np.repeat(-np.log(lengths), lengths)
-
-
-def test_multiply_messages():
-    _, graph, messages = factor_graph()
-    messages = np.random.default_rng(11).normal(size=messages.size)
-    edges = np.flatnonzero(graph.variables == 1)
-    for but in (-1, edges[1]):
-        out = np.empty(3)
-        inference.multiply_messages(graph, messages, 1, but, out)
-        logs = sum(messages[graph.first[e] : graph.first[e] + 3] for e in edges if e != but)
-        np.testing.assert_allclose(out, np.exp(logs - logs.max()), rtol=1e-12)
-
-
-@pytest.mark.parametrize("maximize", [False, True])
-def test_sweep_and_bethe(maximize):
-    """On a tree, one sweep is exact and the next changes nothing."""
-    tables, graph, messages = factor_graph()
-    weights = joint(CARDS, tables)
-    assert inference.sweep(graph, messages, maximize, 0.0) > 0.01
-    assert inference.sweep(graph, messages, maximize, 0.0) < 1e-12
-    for v in range(6):
-        out = np.empty(CARDS[v])
-        inference.multiply_messages(graph, messages, v, -1, out)
-        others = tuple(u for u in range(6) if u != v)
-        expected = weights.max(axis=others) if maximize else weights.sum(axis=others)
-        np.testing.assert_allclose(out, expected / expected.max(), rtol=1e-11)
-    if not maximize:
-        log_weight = inference.bethe(graph, messages)
-        assert math.isclose(log_weight, math.log(weights.sum()), rel_tol=1e-11)
-
-
-def test_sweep_with_damping():
-    """A message keeps its share of the old value; −1 − f where factor f leaves no state."""
-    _, graph, messages = factor_graph()
-    one = graph._replace(
-        offsets=np.array([0, 6]), edge_offsets=np.array([0, 2]), variables=graph.variables[:2],
-        strides=graph.strides[:2], first=graph.first[:2], edges_of=np.arange(2),
-        edges_offsets=np.array([0, 1, 2, 2, 2, 2, 2]),
-    )  # fmt: skip
-    table = graph.values[:6].reshape(2, 3)
-    even = np.full(2, 0.5)
-    change = inference.sweep(one, messages, False, 0.25)
-    to_first = table.sum(axis=1) / table.sum()
-    once = 0.75 * to_first + 0.25 * even
-    np.testing.assert_allclose(np.exp(messages[:2]), 0.75 * to_first + 0.25 * once, rtol=1e-12)
-    assert change >= np.abs(once - even).max() - 1e-15
-    assert inference.sweep(one._replace(values=np.zeros(6)), messages, False, 0.0) == -1.0
-    assert inference.bethe(one._replace(values=np.zeros(6)), messages) == -np.inf
 
 
 def test_climb():

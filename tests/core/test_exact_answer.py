@@ -60,6 +60,36 @@ def ask(cards, tables, evidence, stages, limit, task, targets=(), chunks=1):
 
 
 @pytest.mark.parametrize("seed", range(20))
+def test_draws_at_an_assignment_follow_the_weights(seed):
+    rng = np.random.default_rng(seed)
+    cards, tables = random_network(rng)
+    logs, value_from = join([t.reshape(-1) for _, t in tables], np.float64)
+    scope_from = offsets_of(len(scope) for scope, _ in tables)
+    factors = inference.FactorList(
+        cards, scope_from, flatten(scope for scope, _ in tables), value_from, logs
+    )
+    evidence, stages = np.full_like(cards, -1), np.zeros_like(cards)
+    fixed = rng.permutation(cards.size)[: int(rng.integers(0, 2))]
+    order = np.setdiff1d(rng.permutation(cards.size), fixed)
+    codes = np.zeros((cards.size, 5000), dtype=np.uint16)
+    possible = inference.draw_exact(
+        factors, evidence, stages, order, fixed, np.inf, 10.0, 0, np.uint64(seed), codes
+    )
+    joint = core_inference.log_joint(cards, tables, evidence)
+    assert possible or joint.max() == -np.inf or fixed.size
+    if not possible:
+        return
+    for v in fixed.tolist():  # the run of its first state that is left
+        joint[(slice(None),) * v + (np.arange(cards[v]) != codes[v, 0],)] = -np.inf
+    expected = np.exp(joint - joint.max()).reshape(-1)
+    expected /= expected.sum()
+    cells = np.ravel_multi_index(codes, cards)
+    found = np.bincount(cells, minlength=expected.size) / 5000
+    assert not found[expected == 0].any()
+    assert np.abs(found - expected).max() < 5 * np.sqrt(expected.max() / 5000)
+
+
+@pytest.mark.parametrize("seed", range(20))
 def test_all_tasks_agree_with_enumeration(seed):
     rng = np.random.default_rng(seed)
     cards, tables = random_network(rng)

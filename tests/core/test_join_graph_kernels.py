@@ -26,10 +26,13 @@ def planned(factors, evidence):
     return order[: max(n, 0)], n, report
 
 
-def propagate(factors, evidence, order, most, iterations=50):
+def propagate(factors, evidence, order, most, iterations=50, best=None):
+    """(whether a row is possible, beliefs, report); the best row goes to `best`."""
     out, report = np.zeros(int(factors.cards.sum())), np.zeros(inference.JOIN_ENTRIES)
+    row = np.zeros_like(factors.cards) if best is None else best
+    maximize = best is not None
     possible = inference.propagate_clusters(
-        factors, evidence, order, most, iterations, 0.0, 1e-12, out, report
+        factors, evidence, order, most, iterations, 0.0, 1e-12, maximize, out, row, report
     )
     return possible, out, report
 
@@ -80,6 +83,18 @@ def test_clusters_that_are_not_divided_are_exact(case):
         np.testing.assert_allclose(out[start : start + card], expected, atol=1e-8)
         start += card
     np.testing.assert_allclose(report[3], top + np.log(np.exp(logs - top).sum()), rtol=1e-7)
+
+
+def test_the_best_row_of_clusters_that_are_not_divided(case):
+    factors, evidence, logs = case
+    order, n, _ = planned(factors, evidence)
+    top = logs.max()
+    spread = logs[logs > -np.inf]
+    if n < 0 or not spread.size or spread.min() < top - 200:
+        return
+    best = np.zeros_like(factors.cards)
+    propagate(factors, evidence, order, LARGE, best=best)
+    np.testing.assert_allclose(logs[tuple(best)], top, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("most", [0.0, 4.0])

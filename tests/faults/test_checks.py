@@ -87,7 +87,7 @@ def test_odd_ways_to_read_text(tmp_path, options):
 @pytest.mark.parametrize(
     "words",
     [("query", ""), ("learn", ""), ("learn", "titanic", "-o", ""), ("report", "", "-o", "r.html"),
-     ("learn", "titanic", "--checkpoint", ""), ("query", "m.cp", "--task", "PR", "--evidence", "")],
+     ("learn", "titanic", "--checkpoint", ""), ("uai", "m.cp", "PR", "--evidence", "")],
 )  # fmt: skip
 def test_an_empty_path_is_no_folder(run, words):
     code, _, err = run(*words)

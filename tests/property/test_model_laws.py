@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from counterpane.errors import EvidenceError
 from counterpane.features import Blanket, Potential, Rules
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork
+from error_checks import raises
 from law_settings import examples
 from reference import model_reference as reference
 
@@ -116,7 +116,7 @@ def test_rules_equal_their_dense_expansion(field):
 def test_score_is_the_sum_of_log_tables(network):
     cards, parents, tables, _ = network
     joint = reference.network_joint(cards, parents, tables).reshape(-1)
-    scores = build(*network[:3]).blanket.log_potential(all_codes(cards))
+    scores = build(*network[:3]).engine.blanket.log_potential(all_codes(cards))
     np.testing.assert_allclose(np.exp(scores), joint, atol=1e-14)
     assert np.array_equal(scores == -np.inf, joint == 0)
     assert math.isclose(np.exp(scores).sum(), 1.0, abs_tol=1e-12)
@@ -139,11 +139,11 @@ def test_query_equals_brute_force(network, data):
     told = {f"x{v}": code for v, code in evidence.items()}
     weight = joint[tuple(evidence.get(v, slice(None)) for v in range(len(cards)))].sum()
     if weight == 0:
-        with pytest.raises(EvidenceError, match="probability zero"):
+        with raises(EvidenceError, about="zero"):
             model.query(names, told)
-        with pytest.raises(EvidenceError, match="probability zero"):
+        with raises(EvidenceError, about="zero"):
             model.map_query(names, told)
-        with pytest.raises(EvidenceError, match="probability zero"):
+        with raises(EvidenceError, about="zero"):
             model.sample(3, told)
         return
     expected, p_evidence = reference.marginal(joint, keep, evidence)
@@ -188,7 +188,7 @@ def test_full_conditionals_of_a_network_equal_brute_force(network):
     joint = reference.network_joint(cards, parents, tables)
     assume(joint.min() > 0)
     codes = all_codes(cards)[:, :40]
-    found = build(cards, parents, tables).blanket.full_conditionals(codes)
+    found = build(cards, parents, tables).engine.blanket.full_conditionals(codes)
     expected = [
         np.concatenate([reference.conditional(joint, tuple(x), v) for v in range(len(cards))])
         for x in codes.T.tolist()

@@ -3,7 +3,6 @@
 #include "inference/completion.hpp"
 #include "inference/gibbs.hpp"
 #include "inference/mean_field.hpp"
-#include "inference/propagation.hpp"
 #include "inference/clique_tree.hpp"
 #include "inference/exact_answer.hpp"
 #include "inference/join_graph.hpp"
@@ -36,19 +35,15 @@ static const Area area("inference", {
     KERNEL(relax, "parts rules own_offsets[parts.n+1] own[] leaves leaf_offsets[parts.n+1] states[parts.n+1] free[] soft[q] q[q]"),
     KERNEL(expected_energy, "parts rules states[parts.n+1] q[]"),
 
-    TUPLE(FactorGraph),
-    KERNEL(multiply_messages, "graph messages[] v but out[]"),
-    KERNEL(sweep, "graph messages[] maximize damping"),
-    KERNEL(bethe, "graph messages[]"),
-
     TUPLE(FactorList),
     KERNEL(plan_exact, "factors evidence[factors.n] stages[factors.n] most_words most_cells limit order[factors.n] conditioned[factors.n] report[]"),
     KERNEL(solve_exact, "factors evidence[factors.n] stages[factors.n] targets[] order[] conditioned[] segment pool_cells task first last threads out[] best[factors.n]"),
+    KERNEL(draw_exact, "factors evidence[factors.n] stages[factors.n] order[] conditioned[] segment pool_cells run seed out[factors.n,]"),
     CONSTANT(PLAN_ENTRIES),
 
     KERNEL(order_graph, "neighbors[n,] cards[n] most_words uses order[n]"),
     KERNEL(plan_order, "factors evidence[factors.n] most_words uses out[factors.n] report[]"),
-    KERNEL(propagate_clusters, "factors evidence[factors.n] order[] most iterations damping tolerance out[] report[]"),
+    KERNEL(propagate_clusters, "factors evidence[factors.n] order[] most iterations damping tolerance maximize out[] best[factors.n] report[]"),
     CONSTANT(JOIN_ENTRIES),
     KERNEL(bound_weight, "factors evidence[factors.n] order[] most maximize"),
     KERNEL(cut_columns, "factors evidence[factors.n] order[] most out[factors.n]"),

@@ -8,7 +8,7 @@ namespace cp::inference {
 enum Task : Int { TASK_WEIGHT, TASK_MARGINALS, TASK_JOINT, TASK_BEST };
 
 // What plan_exact reports, in this order.
-enum PlanEntry : Int { PLAN_ORDERED, PLAN_CONDITIONED, PLAN_CELLS, PLAN_LARGEST, PLAN_PEAK, PLAN_SEGMENT, PLAN_RUNS, PLAN_REPEATED, PLAN_ENTRIES };
+enum PlanEntry : Int { PLAN_ORDERED, PLAN_CONDITIONED, PLAN_CELLS, PLAN_LARGEST, PLAN_PEAK, PLAN_SEGMENT, PLAN_RUNS, PLAN_REPEATED, PLAN_LARGEST_OWN, PLAN_ENTRIES };
 
 constexpr Int MOST_CONDITIONED = 40;
 constexpr double HOPELESS = 0x1p52;  // cells beyond which no more planning is worth it
@@ -47,7 +47,7 @@ class ExactPlan {
   ScopeGraph graph;
   EliminationOrder order;
   std::vector<Int> conditioned;  // nodes
-  double runs = 1.0, peak = 0.0, segment = INF, cells = 0.0, largest = 0.0, repeated = 0.0;
+  double runs = 1.0, peak = 0.0, segment = INF, cells = 0.0, largest = 0.0, repeated = 0.0, largest_own = 1.0;
 
   ExactPlan(const ReducedModel& model, Ints stages, double most_words, double most_cells)
       : graph(model, stages), stages_(stages), maximizes_(contains(stages, 1)), parts_{model} {
@@ -82,6 +82,7 @@ class ExactPlan {
 
   void measure(double limit) {
     cells = largest = repeated = peak = 0.0;
+    largest_own = 1.0;
     std::vector<SeparatorTree> trees;
     std::size_t worst = 0;
     for (const ReducedModel& part : parts_) {
@@ -95,6 +96,7 @@ class ExactPlan {
       cells += tree.cells;
       repeated += again;
       largest = std::max(largest, tree.largest);
+      largest_own = std::max(largest_own, tree.largest_own);
     }
     cells *= share_ / double(parts_.size());
     repeated *= share_ / double(parts_.size());
@@ -213,6 +215,7 @@ inline bool plan_exact(const FactorList& factors, Ints evidence, Ints stages, do
   report[PLAN_SEGMENT] = plan.segment;
   report[PLAN_RUNS] = plan.runs;
   report[PLAN_REPEATED] = plan.repeated;
+  report[PLAN_LARGEST_OWN] = plan.largest_own;
   return true;
 }
 
@@ -244,6 +247,30 @@ class WeighedSum {
   Vector<double> out_;
 };
 
+// Call visit(model, tree, passes, log-weight) at the assignment `run` of the columns conditioned on, if a row is possible.
+//
+// The passes have gone up.
+template <class Visit>
+void at_assignment(const ReducedModel& model, Ints stages, Ints order, Ints conditioned, Int run, double segment, TablePool& pool, Visit visit) {
+  const std::vector<Int> columns(conditioned.begin(), conditioned.end());
+  std::vector<Int> at(columns.size());
+  for (Int k = Int(columns.size()) - 1; k >= 0; --k) {
+    at[k] = run % model.cards[columns[k]];
+    run /= model.cards[columns[k]];
+  }
+  ReducedModel part = model;
+  if (!columns.empty()) part.fix(columns, at);
+  if (!part.possible()) return;
+  const ScopeGraph graph(part, stages);
+  std::vector<Int> node(part.cards.size(), -1), nodes;
+  for (Int v = 0; v < graph.size(); ++v) node[graph.variables[v]] = v;
+  for (Int v : order) if (node[v] >= 0) nodes.push_back(node[v]);
+  const SeparatorTree tree(graph, part, nodes);
+  SeparatorPasses passes(part, tree, segment, pool);
+  const double log_weight = passes.collect();
+  if (log_weight > -INF) visit(part, tree, passes, log_weight);
+}
+
 // Run a plan for the assignments first … last − 1 of the columns conditioned on; returns the log of their weight.
 //
 // `out` gets, by task: nothing; P(v) of all variables, end to end; P(targets), the last fastest; or nothing, and `best`
@@ -258,28 +285,10 @@ inline double solve_exact(const FactorList& factors, Ints evidence, Ints stages,
   double log_best = -INF;
   if (!model.possible()) return -INF;
   TablePool pool(pool_cells);
-  const std::vector<Int> columns(conditioned.begin(), conditioned.end());
   const Array<Int, 1> starts = offsets_of(factors.cards.size(), [&](Int v) { return factors.cards[v]; });
-  for (Int run = first; run < last; ++run) {
-    std::vector<Int> at(columns.size());
-    Int rest = run;
-    for (Int k = Int(columns.size()) - 1; k >= 0; --k) {
-      at[k] = rest % model.cards[columns[k]];
-      rest /= model.cards[columns[k]];
-    }
-    ReducedModel part = model;
-    if (!columns.empty()) part.fix(columns, at);
-    if (!part.possible()) continue;
-    const ScopeGraph graph(part, stages);
-    std::vector<Int> node(part.cards.size(), -1), nodes;
-    for (Int v = 0; v < graph.size(); ++v) node[graph.variables[v]] = v;
-    for (Int v : order) if (node[v] >= 0) nodes.push_back(node[v]);
-    const SeparatorTree tree(graph, part, nodes);
-    SeparatorPasses passes(part, tree, segment, pool);
-    double log_weight = passes.collect();
-    if (log_weight == -INF) continue;
+  const auto add = [&](const ReducedModel& part, const SeparatorTree& tree, SeparatorPasses& passes, double log_weight) {
     if (task == TASK_BEST) {
-      if (log_weight <= log_best) continue;
+      if (log_weight <= log_best) return;
       log_best = log_weight;
       std::vector<Int> codes(part.cards.size(), 0);
       passes.choose(codes);
@@ -290,7 +299,7 @@ inline double solve_exact(const FactorList& factors, Ints evidence, Ints stages,
     } else if (task == TASK_JOINT) {
       std::vector<double> logs;
       log_weight = passes.read_kept(logs);
-      if (log_weight == -INF) continue;  // what is possible apart is not so together
+      if (log_weight == -INF) return;  // what is possible apart is not so together
       const double weight = sum.weigh(log_weight);
       for_each_cell(part.shape(tree.kept), [&](Int cell, const std::vector<Int>& s) {
         Int place = 0;
@@ -303,7 +312,7 @@ inline double solve_exact(const FactorList& factors, Ints evidence, Ints stages,
       });
     } else {
       const double weight = sum.weigh(log_weight);
-      if (task == TASK_WEIGHT) continue;
+      if (task == TASK_WEIGHT) return;
       std::vector<std::vector<double>> marginals(part.cards.size());
       passes.distribute(marginals);
       for (Int v = 0; v < factors.cards.size(); ++v) {
@@ -314,8 +323,33 @@ inline double solve_exact(const FactorList& factors, Ints evidence, Ints stages,
         }
       }
     }
-  }
+  };
+  for (Int run = first; run < last; ++run) at_assignment(model, stages, order, conditioned, run, segment, pool, add);
   return task == TASK_BEST ? log_best : sum.finish();
+}
+
+// Fill each column of `out`, (variables, draws), with an independent draw at one assignment; false if no row is possible.
+inline bool draw_exact(const FactorList& factors, Ints evidence, Ints stages, Ints order, Ints conditioned, double segment,
+                       double pool_cells, Int run, Word seed, Matrix<u16> out) {
+  ReducedModel model(factors, evidence);
+  if (model.possible()) model.simplify(stages);
+  if (!model.possible()) return false;
+  TablePool pool(pool_cells);
+  bool possible = false;
+  at_assignment(model, stages, order, conditioned, run, segment, pool,
+                [&](const ReducedModel& part, const SeparatorTree&, SeparatorPasses& passes, double) {
+    possible = true;
+    for (Int v = 0; v < out.shape(0); ++v) out[v].fill(0);
+    passes.draw(seed, out);
+    for (bool roots : {false, true}) {  // the others first: they read the places of their roots
+      for (Int v = 0; v < out.shape(0); ++v) {
+        const Int root = part.root_of(v);
+        if ((root == v) != roots) continue;
+        for (Int j = 0; j < out.shape(1); ++j) out(v, j) = u16(part.translate(v, part.states[root][out(root, j)]));
+      }
+    }
+  });
+  return possible;
 }
 
 }  // namespace cp::inference

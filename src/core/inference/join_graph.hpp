@@ -1,6 +1,7 @@
 // Join graphs: clusters that send messages over shared variables until these no longer change (Dechter et al. 2002).
 //
-// With one cluster for each factor and one for each variable this is loopy belief propagation.
+// With one cluster for each factor and one for each variable this is loopy belief propagation, and max-product with maxima
+// in the place of sums.
 #pragma once
 #include "inference/mini_buckets.hpp"
 
@@ -26,7 +27,8 @@ class JoinGraph {
   double work = 0.0;  // cells read and written in an iteration
 
   // Of mini-buckets of at most `most` cells, or with most = 0 of factors and variables.
-  JoinGraph(const ReducedModel& model, Ints order, double most, bool fill) : model_(model), beliefs_(model.cards.size()) {
+  JoinGraph(const ReducedModel& model, Ints order, double most, bool fill, bool maximize)
+      : model_(model), maximize_(maximize), beliefs_(model.cards.size()) {
     if (most > 0.0) join_buckets(order, most, fill);
     else join_factors(fill);
     for (JoinEdge& edge : edges) {
@@ -61,9 +63,8 @@ class JoinGraph {
     double total = log_scale_ + model_.log_constant;
     for (JoinCluster& cluster : clusters) {
       const std::vector<Int> none;
-      double sum = 0.0;
-      contract(cluster.axes, model_.cards, inputs_of(cluster), {{&sum, &none, false}}, 1.0, false, false, pulse_);
-      total += std::log(sum);
+      std::vector<std::vector<double>> sum{std::vector<double>(1)};
+      total += form(cluster, {&none}, sum);
     }
     for (const JoinEdge& edge : edges) {
       double sum = 0.0;
@@ -73,8 +74,37 @@ class JoinGraph {
     return total;
   }
 
+  // The best states of each cluster in turn, from the last to the first, given those that are chosen already; best on trees.
+  void choose(std::vector<Int>& best) {
+    std::vector<char> known(model_.cards.size(), 0);
+    for (Int i = Int(clusters.size()) - 1; i >= 0; --i) {
+      JoinCluster& cluster = clusters[i];
+      const std::vector<Operand> inputs = inputs_of(cluster);
+      double most = -INF;
+      std::vector<Int> chosen, states(best);
+      for_each_cell(model_.shape(cluster.axes), [&](Int, const std::vector<Int>& s) {
+        for (std::size_t a = 0; a < s.size(); ++a) {
+          if (known[cluster.axes[a]] && best[cluster.axes[a]] != s[a]) return;
+          states[cluster.axes[a]] = s[a];
+        }
+        double weight = 0.0;
+        for (const Operand& input : inputs) {
+          Int cell = 0;
+          for (Int v : *input.scope) cell = cell * model_.cards[v] + states[v];
+          weight += std::log(input.data[cell]);
+        }
+        if (chosen.empty() || weight > most) most = weight, chosen = s;
+      });
+      for (std::size_t a = 0; a < chosen.size(); ++a) {
+        best[cluster.axes[a]] = chosen[a];
+        known[cluster.axes[a]] = 1;
+      }
+    }
+  }
+
  private:
   const ReducedModel& model_;
+  bool maximize_;
   std::vector<std::vector<double>> beliefs_;
   double log_scale_ = 0.0;
   Pulse pulse_;
@@ -102,24 +132,44 @@ class JoinGraph {
     }
   }
 
+  // Factors and variables, breadth first from a last one: on a tree, an iteration is exact.
   void join_factors(bool fill) {
-    std::vector<Int> place(model_.cards.size(), -1);
-    for (const Factor& f : model_.factors) {
+    const Int n_factors = model_.factors.size();
+    std::vector<std::vector<Int>> around(n_factors + model_.cards.size());
+    for (Int f = 0; f < n_factors; ++f) {
+      for (Int v : model_.factors[f].scope) {
+        around[f].push_back(n_factors + v);
+        around[n_factors + v].push_back(f);
+      }
+    }
+    std::vector<Int> order, place(around.size(), -1);
+    std::size_t next = 0;
+    for (Int root = 0; root < Int(around.size()); ++root) {
+      if (place[root] >= 0 || (root >= n_factors && model_.cards[root - n_factors] < 2)) continue;
+      place[root] = 0;
+      order.push_back(root);
+      for (; next < order.size(); ++next)
+        for (Int u : around[order[next]]) if (place[u] < 0) place[u] = 0, order.push_back(u);
+    }
+    std::reverse(order.begin(), order.end());
+    for (std::size_t k = 0; k < order.size(); ++k) place[order[k]] = k;
+    for (Int node : order) {
       JoinCluster cluster;
-      cluster.axes = f.scope;
-      add_factor(cluster, f, f.scope, fill);
+      if (node < n_factors) {
+        cluster.axes = model_.factors[node].scope;
+        add_factor(cluster, model_.factors[node], cluster.axes, fill);
+      } else {
+        cluster.variable = node - n_factors;
+        cluster.axes = {cluster.variable};
+      }
       clusters.push_back(std::move(cluster));
     }
-    for (std::size_t v = 0; v < model_.cards.size(); ++v) {
-      if (model_.cards[v] < 2) continue;
-      place[v] = clusters.size();
-      JoinCluster cluster;
-      cluster.axes = {Int(v)};
-      cluster.variable = v;
-      clusters.push_back(std::move(cluster));
+    for (Int f = 0; f < n_factors; ++f) {
+      for (Int v : model_.factors[f].scope) {
+        const auto [below, above] = std::minmax(place[f], place[n_factors + v]);
+        edges.push_back({below, above, {v}, {}, {}});
+      }
     }
-    for (std::size_t f = 0; f < model_.factors.size(); ++f)
-      for (Int v : model_.factors[f].scope) edges.push_back({Int(f), place[v], {v}, {}, {}});
   }
 
   std::vector<Operand> inputs_of(JoinCluster& cluster) {
@@ -133,37 +183,67 @@ class JoinGraph {
     return inputs;
   }
 
+  // Fill tables over some scopes with the product of all that a cluster holds, the largest cell of each 1, in logs where
+  // numbers could vanish; returns the log of the first one's scale, −∞ if no state is possible.
+  double form(JoinCluster& cluster, const std::vector<const std::vector<Int>*>& scopes, std::vector<std::vector<double>>& tables) {
+    const std::vector<Operand> inputs = inputs_of(cluster);
+    double log_least = 0.0;
+    for (const Operand& input : inputs) {
+      Int cells = 1;
+      for (Int v : *input.scope) cells *= model_.cards[v];
+      double least = 1.0;
+      for (Int k = 0; k < cells; ++k) if (input.data[k] > 0.0) least = std::min(least, input.data[k]);
+      log_least += std::log(least);
+    }
+    const bool logs = log_least < -600.0;
+    std::vector<Operand> outputs;
+    for (std::size_t k = 0; k < tables.size(); ++k) {
+      std::fill(tables[k].begin(), tables[k].end(), logs ? -INF : 0.0);
+      outputs.push_back({tables[k].data(), scopes[k], logs});
+    }
+    contract(cluster.axes, model_.cards, inputs, outputs, logs ? 0.0 : 1.0, logs, maximize_, pulse_);
+    double scale = 0.0;
+    for (std::vector<double>& table : tables) {
+      const double top = *std::max_element(table.begin(), table.end());
+      if (!(top > (logs ? -INF : 0.0))) return -INF;
+      if (&table == &tables[0]) scale = logs ? top : std::log(top);
+      for (double& x : table) x = !logs ? x / top : x == -INF ? 0.0 : std::max(std::exp(x - top), 1e-250);
+    }
+    return scale;
+  }
+
   // The messages of a cluster to those above it, or below it and its belief; false if it has no possible state.
   bool send(Int i, bool up, double damping, double& change) {
     JoinCluster& cluster = clusters[i];
     std::vector<Int> to;
     for (Int e : cluster.edges) if ((edges[e].below == i) == up) to.push_back(e);
     std::vector<std::vector<double>> tables;
-    std::vector<Operand> outputs;
-    tables.reserve(to.size());
+    std::vector<const std::vector<Int>*> scopes;
     for (Int e : to) {
-      tables.emplace_back(edges[e].up.size(), 0.0);
-      outputs.push_back({tables.back().data(), &edges[e].scope, false});
+      tables.emplace_back(edges[e].up.size());
+      scopes.push_back(&edges[e].scope);
     }
     const std::vector<Int> alone{cluster.variable};
-    std::vector<double> belief(!up && cluster.variable >= 0 ? model_.cards[cluster.variable] : 0, 0.0);
-    if (!belief.empty()) outputs.push_back({belief.data(), &alone, false});
-    if (outputs.empty()) return true;
-    contract(cluster.axes, model_.cards, inputs_of(cluster), outputs, 1.0, false, false, pulse_);
+    const bool read = !up && cluster.variable >= 0;
+    if (read) {
+      tables.emplace_back(model_.cards[cluster.variable]);
+      scopes.push_back(&alone);
+    }
+    if (tables.empty()) return true;
+    if (form(cluster, scopes, tables) == -INF) return false;
     for (std::size_t k = 0; k < to.size(); ++k)
       if (!renew(edges[to[k]], up, tables[k], damping)) return false;
-    return belief.empty() || renew_belief(cluster.variable, belief, change);
+    if (read) renew_belief(cluster.variable, tables.back(), change);
+    return true;
   }
 
   // Put a message in the place of the old one: what came the other way is taken out, with 0 / 0 = 0.
   bool renew(JoinEdge& edge, bool up, std::vector<double>& product, double damping) {
     std::vector<double>& message = up ? edge.up : edge.down;
     const std::vector<double>& back = up ? edge.down : edge.up;
-    const double whole = *std::max_element(product.begin(), product.end());
-    if (!(whole > 0.0)) return false;
     double top = 0.0;
     for (std::size_t k = 0; k < product.size(); ++k) {
-      product[k] = back[k] > 0.0 ? product[k] / whole / back[k] : 0.0;
+      product[k] = back[k] > 0.0 ? product[k] / back[k] : 0.0;
       top = std::max(top, product[k]);
     }
     if (!(top > 0.0) || top == INF) return false;
@@ -174,15 +254,13 @@ class JoinGraph {
     return true;
   }
 
-  bool renew_belief(Int v, std::vector<double>& belief, double& change) {
+  void renew_belief(Int v, std::vector<double>& belief, double& change) {
     double total = 0.0;
     for (double x : belief) total += x;
-    if (!(total > 0.0)) return false;
     for (double& x : belief) x /= total;
     for (std::size_t s = 0; s < belief.size(); ++s)
       change = std::max(change, beliefs_[v].empty() ? 1.0 : std::abs(belief[s] - beliefs_[v][s]));
     beliefs_[v] = std::move(belief);
-    return true;
   }
 };
 
@@ -191,14 +269,14 @@ enum JoinEntry : Int { JOIN_WORK, JOIN_ITERATIONS, JOIN_CHANGE, JOIN_LOG_WEIGHT,
 // Beliefs of all variables, end to end, after at most so many iterations; false if no row is possible.
 //
 // Without iterations, `report` gets the work of one alone. The change is negative where messages left a cluster without
-// a possible state; the beliefs are then those before.
+// a possible state; the beliefs are then those before. With `maximize` they are those of the best rows, and `best` gets one.
 inline bool propagate_clusters(const FactorList& factors, Ints evidence, Ints order, double most, Int iterations, double damping,
-                               double tolerance, Vector<double> out, Vector<double> report) {
+                               double tolerance, bool maximize, Vector<double> out, Vector<Int> best, Vector<double> report) {
   ReducedModel model(factors, evidence);
   report.fill(0.0);
   if (model.possible()) model.simplify(Array<Int, 1>(filled(Int(0), Int(model.cards.size()))));
   if (!model.possible()) return false;
-  JoinGraph graph(model, order, most, iterations > 0);
+  JoinGraph graph(model, order, most, iterations > 0, maximize);
   report[JOIN_WORK] = graph.work;
   if (iterations == 0) return true;
   double change = INF;
@@ -209,11 +287,14 @@ inline bool propagate_clusters(const FactorList& factors, Ints evidence, Ints or
   }
   report[JOIN_ITERATIONS] = double(n);
   report[JOIN_CHANGE] = change;
-  report[JOIN_LOG_WEIGHT] = change < 0.0 ? std::numeric_limits<double>::quiet_NaN() : graph.log_weight();
+  report[JOIN_LOG_WEIGHT] = change < 0.0 || maximize ? std::numeric_limits<double>::quiet_NaN() : graph.log_weight();
   const Array<Int, 1> starts = offsets_of(factors.cards.size(), [&](Int v) { return factors.cards[v]; });
   out.fill(0.0);
+  std::vector<Int> chosen(model.cards.size(), 0);
+  if (maximize) graph.choose(chosen);
   for (Int v = 0; v < factors.cards.size(); ++v) {
     const Int root = model.root_of(v);
+    best[v] = model.translate(v, model.states[root][chosen[root]]);
     const std::vector<double>& belief = graph.belief(root);
     for (Int s = 0; s < model.cards[root]; ++s) {
       const double p = belief.empty() ? 1.0 / double(model.cards[root]) : belief[s];

@@ -4,6 +4,7 @@
 // logs, and a table whose positive cells span more than a float can is stored in logs: nothing is ever lost.
 #pragma once
 #include <map>
+#include <unordered_map>
 
 #include "inference/contraction.hpp"
 #include "inference/separator_tree.hpp"
@@ -154,6 +155,11 @@ class SeparatorPasses {
   // The downward pass: marginals[v] gets the probabilities of each variable that is eliminated.
   void distribute(std::vector<std::vector<double>>& marginals) {
     walk_down([](Int) { return true; }, [&](Int i) { visit(i, marginals); });
+  }
+
+  // Draw all variables in each column of `codes`, (variables, draws), independently.
+  void draw(Word& random, Matrix<u16> codes) {
+    walk_down([](Int) { return true; }, [&](Int i) { draw_own(i, random, codes); });
   }
 
   // The states at the maximum, of all variables of stage 1.
@@ -396,24 +402,71 @@ class SeparatorPasses {
     down.scale();
   }
 
-  // The best states of the variables that clique i eliminates, given those of its separator.
-  void choose_own(Int i, std::vector<Int>& best) {
+  // Call visit(weight, states) for the log-weight of each joint state of what clique i eliminates, at the states `at` of
+  // its separator; `at` is scratch for the others.
+  template <class Visit>
+  void weigh_own(Int i, std::vector<Int>& at, Visit visit) {
     const SeparatorClique& clique = tree_.cliques[i];
     const auto cell_of = [&](const std::vector<Int>& scope) {
       Int cell = 0;
-      for (Int v : scope) cell = cell * model_.cards[v] + best[v];
+      for (Int v : scope) cell = cell * model_.cards[v] + at[v];
       return cell;
     };
-    double most = -INF;
-    std::vector<Int> chosen(clique.own.size(), 0);
     for_each_cell(model_.shape(clique.own), [&](Int, const std::vector<Int>& s) {
-      for (std::size_t a = 0; a < s.size(); ++a) best[clique.own[a]] = s[a];
+      for (std::size_t a = 0; a < s.size(); ++a) at[clique.own[a]] = s[a];
       double weight = 0.0;
       for (const FactorTable& f : factors_[i]) weight += f.log_at(cell_of(f.scope));
       for (Int c : clique.children) weight += up_[c].log_at(cell_of(tree_.cliques[c].separator));
+      visit(weight, s);
+    });
+  }
+
+  // The best states of the variables that clique i eliminates, given those of its separator.
+  void choose_own(Int i, std::vector<Int>& best) {
+    const SeparatorClique& clique = tree_.cliques[i];
+    double most = -INF;
+    std::vector<Int> chosen(clique.own.size(), 0);
+    weigh_own(i, best, [&](double weight, const std::vector<Int>& s) {
       if (weight > most) most = weight, chosen = s;
     });
     for (std::size_t a = 0; a < chosen.size(); ++a) best[clique.own[a]] = chosen[a];
+  }
+
+  // Draw what clique i eliminates in each column of `codes`, given its separator; equal separators share one table.
+  void draw_own(Int i, Word& random, Matrix<u16> codes) {
+    const SeparatorClique& clique = tree_.cliques[i];
+    std::vector<Int> at(model_.cards.size(), 0);
+    std::unordered_map<Int, std::size_t> group_of;  // by the cell of the separator
+    std::vector<std::vector<Int>> groups;            // of draws
+    for (Int j = 0; j < codes.shape(1); ++j) {
+      Int cell = 0;
+      for (Int v : clique.separator) cell = cell * model_.cards[v] + codes(v, j);
+      const auto group = group_of.emplace(cell, groups.size());
+      if (group.second) groups.emplace_back();
+      groups[group.first->second].push_back(j);
+    }
+    std::vector<double> weights;
+    for (const std::vector<Int>& draws : groups) {
+      for (Int v : clique.separator) at[v] = codes(v, draws[0]);
+      weights.clear();
+      weigh_own(i, at, [&](double weight, const std::vector<Int>&) { weights.push_back(weight); });
+      pulse_(16 * Int(weights.size()) + 32 * Int(draws.size()));
+      exponentiate({weights.data(), {Int(weights.size())}});
+      Int last = 0;  // the last possible one
+      for (std::size_t k = 0; k < weights.size(); ++k) {
+        if (weights[k] > 0.0) last = k;
+        if (k > 0) weights[k] += weights[k - 1];
+      }
+      for (Int j : draws) {
+        const auto above = std::upper_bound(weights.begin(), weights.end(), next_uniform(random) * weights.back());
+        Int drawn = std::min(Int(above - weights.begin()), last);
+        for (Int a = Int(clique.own.size()) - 1; a >= 0; --a) {
+          const Int v = clique.own[a];
+          codes(v, j) = u16(drawn % model_.cards[v]);
+          drawn /= model_.cards[v];
+        }
+      }
+    }
   }
 };
 

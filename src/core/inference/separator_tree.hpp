@@ -21,6 +21,7 @@ class SeparatorTree {
   std::vector<Int> kept;        // variables that are not eliminated, in the order of `rank`
   std::vector<Int> up;          // the cliques in the order of the upward pass
   double cells = 0.0, largest = 0.0, separator_cells = 0.0, largest_separator = 0.0;
+  double largest_own = 1.0;     // joint states of what one clique eliminates
 
   // `order` has nodes of the graph.
   SeparatorTree(const ScopeGraph& graph, const ReducedModel& model, const std::vector<Int>& order)
@@ -138,6 +139,7 @@ class SeparatorTree {
       for (Int v : clique.separator) clique.separator_cells *= double(model.cards[v]);
       cells += clique.cells;
       largest = std::max(largest, clique.cells);
+      largest_own = std::max(largest_own, clique.cells / clique.separator_cells);
       if (clique.parent < 0) continue;
       cliques[clique.parent].children.push_back(i);
       separator_cells += clique.separator_cells;

@@ -13,7 +13,8 @@ from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, EvidenceError
 from counterpane.features import Potential
-from counterpane.inference.elimination import draw_dirichlet_logs, marginal
+from counterpane.inference import marginal
+from counterpane.inference.sampling import draw_dirichlet_logs
 from counterpane.lazy import lazy
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.typing import Floats

@@ -9,11 +9,8 @@ import typer
 
 import counterpane as cp
 from counterpane.cli.app import check_output, emit, say_saved
-from counterpane.cli.options import DATA_HELP, Json, ModelFile, TextFormat
+from counterpane.cli.options import DATA_HELP, Json, ModelFile
 from counterpane.errors import ParameterError, unknown_name
-from counterpane.lazy import lazy
-
-tables = lazy("counterpane.cli.tables")
 
 ORDERS = ("all", "linear", "single")
 
@@ -61,14 +58,14 @@ def run_convert(
     if to == "mn":
         if orders not in ORDERS:
             raise unknown_name("--orders", orders, ORDERS)
-        rows = None if data is None else tables.table_for(loaded, data, TextFormat())
+        rows = None if data is None else cp.rows_for(loaded, data).table()
         loaded = cp.to_markov_network(loaded, orders=orders, data=rows)
         output = output or model.with_name(f"{model.name.split('.')[0]}-mn.cp")
     if output is None:
         raise ParameterError("no output file is named; add one, such as model.bif or model.svg.")
     check_output(output)
     if output.name.lower().removesuffix(".gz").endswith((".dot", ".png", ".svg")):
-        loaded.save_picture(output)
+        loaded.save(output)
     else:
         loaded.save(output, plain_names=plain_names)
     if as_json:

@@ -14,7 +14,7 @@ from counterpane.cli.evidence import evidence_of
 from counterpane.cli.options import DATA_HELP, MODEL_HELP, Evidence, Printing, Seed, complete_column
 from counterpane.lazy import lazy
 
-formats = lazy("counterpane.models.formats")
+formats = lazy("counterpane.formats")
 
 
 def run_effect(
@@ -76,7 +76,7 @@ def run_effect(
     If MODEL was learned from data, the answer is averaged over networks that explain its rows, and
     the intervals hold the uncertainty of the graph. It holds if no common cause is missing.
     """
-    check_output(plot)
+    check_output(plot, picture=True)
     subject: Any = _loaded(model, graph)
     if len(columns) < 2:
         raise cp.CounterpaneError("name the column that is set and the column asked about.")

@@ -98,3 +98,26 @@ def check_cells(cards: Iterable[int], what: str, limit: int = MAX_CELLS) -> int:
             "merge states."
         )
     return cells
+
+
+def normalized(logs: Floats) -> tuple[Floats, Floats]:
+    """(exp of the logs, each row scaled to the sum 1; ln Σ exp of each row).
+
+    A row of minus infinities has the probabilities 0.
+    """
+    largest = logs.max(axis=1, keepdims=True)
+    weights = np.exp(logs - np.where(largest == -np.inf, 0.0, largest))
+    totals = weights.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        log_totals: Floats = (largest + np.log(totals))[:, 0]
+    return weights / np.where(totals > 0, totals, 1.0), log_totals
+
+
+def log_sum(log_values: Floats) -> Floats:
+    """ln Σ exp along the last axis; minus infinity where all values are."""
+    largest = log_values.max(axis=-1, keepdims=True)
+    shift = np.where(largest == -np.inf, 0.0, largest)
+    work = log_values - shift
+    with np.errstate(divide="ignore"):
+        summed: Floats = np.log(np.exp(work, out=work).sum(axis=-1)) + shift[..., 0]
+    return summed

@@ -1,11 +1,14 @@
 """Inference from a set of potentials: plans, exact answers and samples, approximations."""
 
-from counterpane.inference.belief_propagation import BeliefPropagation
 from counterpane.inference.calibration import JunctionMarginals, query_rows
-from counterpane.inference.elimination import map_query, marginal, sample_exactly
-from counterpane.inference.exact_run import ExactPlan, ExactRun
+from counterpane.inference.exact_run import ExactPlan, ExactRun, map_query, marginal
 from counterpane.inference.gibbs import Gibbs, Sampler
-from counterpane.inference.join_graph import ClusterRun, JoinGraph, WeightBounds
+from counterpane.inference.join_graph import (
+    BeliefPropagation,
+    ClusterRun,
+    JoinGraph,
+    WeightBounds,
+)
 from counterpane.inference.junction import CliqueTree
 from counterpane.inference.limits import Limits, limited
 from counterpane.inference.map import ICM, MaxProduct
@@ -30,5 +33,4 @@ __all__ = [
     "map_query",
     "marginal",
     "query_rows",
-    "sample_exactly",
 ]

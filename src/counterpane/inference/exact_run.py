@@ -8,7 +8,7 @@ for each joint state of a few columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from counterpane._core import inference as kernels
 from counterpane.errors import Advice, TableSizeError
-from counterpane.features import Potential, check_cells
+from counterpane.features import MAX_CELLS, Potential, check_cells
 from counterpane.features.potential import LARGE, leveled
 from counterpane.inference.limits import Limits, current_limits
+from counterpane.memory import size_text
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control, Stopped
-from counterpane.ragged import offsets_of
-from counterpane.typing import Floats, Ints
+from counterpane.typing import Codes, Floats, Ints
 
 CELLS_PER_SECOND = 1.5e8  # of a plan's cliques, for the passes in both directions
 WORDS_PER_SECOND = 4e8  # of the search for an order
@@ -33,6 +33,7 @@ SUM, MAXIMIZE, KEEP = 0, 1, 2  # stages of variables
 WEIGHT, MARGINALS, JOINT, BEST = range(4)  # tasks
 YEAR = 3.15e7
 RUN_CELLS = 2e8  # cells of the runs of one call
+QUICK_CELLS = 2e6  # of a plan that takes milliseconds, in which nobody waits for progress
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class ExactPlan:
     order: Ints = field(default_factory=lambda: np.empty(0, np.int64), repr=False, compare=False)
     segment: float = field(default=np.inf, repr=False)
     pool: float = field(default=0.0, repr=False)
+    largest_own: float = field(default=1.0, repr=False)
 
 
 def coded_factors(
@@ -88,8 +90,9 @@ def coded_factors(
     involved = {*scopes, *every}
     present: Ints = np.ones_like(cards)
     present[list(involved)] = cards[list(involved)]
-    value_from = offsets_of([p.log_values.size for p in factors])
-    scope_from = offsets_of([len(p.scope) for p in factors])
+    value_from, scope_from = np.zeros((2, len(factors) + 1), dtype=np.int64)
+    np.cumsum([p.log_values.size for p in factors], out=value_from[1:])
+    np.cumsum([len(p.scope) for p in factors], out=scope_from[1:])
     codes = np.full(cards.size, -1, dtype=np.int64)
     known = {v: code for v, code in evidence.items() if v in involved}
     codes[list(known)] = list(known.values())
@@ -163,25 +166,26 @@ class ExactRun:
             self._factors, self._evidence, self._stages, search,
             self.limits.seconds * CELLS_PER_SECOND, most, order, conditioned, report,
         )  # fmt: skip
-        ordered, chosen, cells, largest, peak, segment, runs, again = report.tolist()
+        ordered, chosen, cells, largest, peak, segment, runs, again, own = report.tolist()
         total = (cells + again) * runs
         return ExactPlan(
             cells=total, largest_table=largest, memory=8 * peak + min(pool, 8 * peak),
             seconds=total / CELLS_PER_SECOND, runs=int(runs), possible=possible,
             conditioned=tuple(conditioned[: int(chosen)].tolist()), order=order[: int(ordered)],
-            segment=segment, pool=pool / 8,
+            segment=segment, pool=pool / 8, largest_own=own,
         )  # fmt: skip
 
-    def check(self) -> ExactPlan:
-        """The plan; raises `TableSizeError` if it exceeds the limits."""
+    def check(self, memory: float = 0.0) -> ExactPlan:
+        """The plan; raises `TableSizeError` if it, with so many more bytes, exceeds the limits."""
         plan, limits = self.plan, self.limits
+        plan = replace(plan, memory=plan.memory + memory)
         if plan.possible and (plan.seconds > limits.seconds or plan.memory > 1.1 * limits.bytes):
-            memory = f", {_size(plan.memory)} of memory" if plan.memory else ""
+            need = f", {size_text(plan.memory)} of memory" if plan.memory else ""
             raise TableSizeError(
-                f"an exact answer needs {'about' if memory else 'at least'} {_count(plan.cells)} "
-                f"cells in cliques of up to {_count(plan.largest_table)}{memory} and "
-                f"{_time(plan.seconds)}, and {_size(limits.bytes)} and {_time(limits.seconds)} are "
-                "allowed; ",
+                f"an exact answer needs {'about' if need else 'at least'} {count_text(plan.cells)} "
+                f"cells in cliques of up to {count_text(plan.largest_table)}{need} and "
+                f"{_time(plan.seconds)}, and {size_text(limits.bytes)} and {_time(limits.seconds)} "
+                "are allowed; ",
                 Advice(
                     f"{_way_out(plan, limits, 'exact=', 'max_memory=…')} method='gibbs', "
                     "'mean_field', 'bp' or 'join_graph'.",
@@ -205,11 +209,11 @@ class ExactRun:
     def joint(self) -> tuple[Floats, float]:
         """(P(keep | evidence), axes in the order of `keep`; ln of the weight of the evidence)."""
         shape = self.cards[self._targets]
-        named = [
-            f"variable {v}" if self._names is None else repr(self._names[v]) for v in self._targets
-        ]
-        shown = ", ".join(named[:8]) + (f" and {len(named) - 8} more" if len(named) > 8 else "")
-        check_cells(shape.tolist(), f"the joint table of {shown}")
+        if shape.prod(dtype=float) > MAX_CELLS:
+            names = [f"variable {v}" for v in range(self.cards.size)]
+            named = [repr(self._names[v]) if self._names else names[v] for v in self._targets]
+            more = f" and {len(named) - 8} more" if len(named) > 8 else ""
+            check_cells(shape.tolist(), f"the joint table of {', '.join(named[:8])}{more}")
         flat, log_weight, _ = self._solve(JOINT, int(shape.prod()))
         return flat.reshape(shape), log_weight
 
@@ -217,6 +221,34 @@ class ExactRun:
         """(the most probable states of the variables to maximize, the log of their weight)."""
         _, log_weight, codes = self._solve(BEST, 0)
         return {v: int(codes[v]) for v in self._maximize}, log_weight
+
+    def draws(self, n: int, rng: np.random.Generator) -> Codes | None:
+        """Codes (n_variables, n) of n independent draws of rows; None if no row is possible.
+
+        Each clique is drawn given its separator, from the root on. A variable in no potential is
+        uniform.
+        """
+        plan = self.check(
+            8 * self.plan.largest_own
+        )  # a clique's table at one state of its separator
+        codes: Codes = np.zeros((self.cards.size, n), dtype=np.uint16)
+        shares = np.ones(1)
+        if plan.possible and plan.runs > 1:
+            weights = np.array([log_weight for _, log_weight, _ in self._runs(plan, WEIGHT, 0, 1)])
+            if weights.max() == -np.inf:
+                return None
+            shares = np.exp(weights - weights.max())
+        conditioned = np.array(plan.conditioned, dtype=np.int64)
+        counts = rng.multinomial(n, shares / shares.sum())
+        for run, end in zip(np.flatnonzero(counts), np.cumsum(counts[counts > 0]), strict=True):
+            part: Codes = np.zeros((self.cards.size, int(counts[run])), dtype=np.uint16)
+            if not plan.possible or not kernels.draw_exact(
+                self._factors, self._evidence, self._stages, plan.order, conditioned, plan.segment,
+                plan.pool, int(run), int(rng.integers(2**63)), part,
+            ):  # fmt: skip
+                return None
+            codes[:, end - counts[run] : end] = part
+        return codes if plan.runs == 1 else codes[:, rng.permutation(n)]
 
     def _solve(self, task: int, size: int) -> tuple[Floats, float, Ints]:
         plan = self.check()
@@ -238,15 +270,17 @@ class ExactRun:
         top += self._shift
         return out / total, top if task == BEST else top + float(np.log(total)), codes
 
-    def _runs(self, plan: ExactPlan, task: int, size: int) -> Iterator[tuple[Floats, float, Ints]]:
-        """(answer, log-weight, best codes) of each block of runs, in order.
+    def _runs(
+        self, plan: ExactPlan, task: int, size: int, step: int | None = None
+    ) -> Iterator[tuple[Floats, float, Ints]]:
+        """(answer, log-weight, best codes) of each block of `step` runs, in order.
 
         Blocks depend on the plan alone, and threads that fit into memory take them in turn: so the
         number of threads changes no bit. Where there is one block, threads share large cliques.
         """
         limits = self.limits
         conditioned = np.array(plan.conditioned, dtype=np.int64)
-        step = max(1, int(RUN_CELLS * plan.runs // max(plan.cells, 1.0)))
+        step = step or max(1, int(RUN_CELLS * plan.runs // max(plan.cells, 1.0)))
         blocks = list(range(0, plan.runs, step))
         fitting = int(max(1.0, limits.bytes // max(plan.memory, 1.0)))
         jobs = min(limits.n_threads, fitting, len(blocks))
@@ -260,6 +294,9 @@ class ExactRun:
             )  # fmt: skip
             return part, log_weight, best
 
+        if len(blocks) == 1 and plan.cells < QUICK_CELLS and limits.report is None:
+            yield work(0)
+            return
         control = Control.within(limits.hard_seconds, limits.report)
         try:
             with control.watching():
@@ -282,15 +319,46 @@ class ExactRun:
             raise
 
 
-def _count(cells: float) -> str:
+def marginal(
+    potentials: Iterable[Potential],
+    cards: npt.ArrayLike,
+    keep: Iterable[int],
+    evidence: Mapping[int, int],
+    *,
+    names: Sequence[str] | None = None,
+) -> tuple[Floats, float]:
+    """(P(keep | evidence), ln of the weight of the evidence); axes follow `keep`.
+
+    The weight is Σ exp(Σ potentials) over all rows that agree with the evidence: the probability
+    of the evidence for a normalized model. If it is zero the probabilities are all zero.
+    """
+    run = ExactRun(potentials, cards, evidence, keep=tuple(keep), names=names)
+    return run.joint()
+
+
+def map_query(
+    potentials: Iterable[Potential],
+    cards: npt.ArrayLike,
+    variables: Iterable[int],
+    evidence: Mapping[int, int],
+    *,
+    names: Sequence[str] | None = None,
+) -> tuple[dict[int, int], float]:
+    """(most probable joint codes of `variables` given the evidence, their log-weight).
+
+    Other variables are summed out first. If several rows are equally probable, one is returned.
+    """
+    targets = tuple(variables)
+    return ExactRun(potentials, cards, evidence, maximize=targets, names=names).best()
+
+
+def count_text(cells: float) -> str:
+    """A number of cells for people.
+
+    >>> count_text(1234567), count_text(2.0**60)
+    ('1,234,567', '10^18')
+    """
     return f"{cells:,.0f}" if cells < 1e15 else f"10^{np.log10(cells):.0f}"
-
-
-def _size(size: float) -> str:
-    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if size >= scale:
-            return f"{_short(size / scale)} {unit}"
-    return f"{_short(size / 1e3)} kB"
 
 
 def _time(seconds: float) -> str:

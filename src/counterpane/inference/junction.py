@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
-from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from counterpane._core.inference import Tree
 from counterpane.errors import TableSizeError
 from counterpane.features import MAX_CELLS, Potential
 from counterpane.graphs import Triangulation, UndirectedGraph, junction_tree, min_fill
-from counterpane.inference.exact_run import quick_cells
+from counterpane.inference.exact_run import count_text, quick_cells
 from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Floats, Ints
 
@@ -83,8 +82,20 @@ class CliqueTree:
     def check(self, cards: Ints, names: Sequence[str] | None = None) -> None:
         """Raise `TableSizeError` if a table, or four times that for all, exceeds the limit."""
         tables = self._tables(cards)
-        if tables.max() > MAX_CELLS or tables.sum() > 4 * MAX_CELLS:
-            _refuse(self.cliques, cards, names)
+        largest, total = tables.max(), tables.sum()
+        if largest <= MAX_CELLS and total <= 4 * MAX_CELLS:
+            return
+        culprit = [v for v in self.cliques[int(tables.argmax())] if cards[v] > 1]
+        shown = [f"variable {v}" if names is None else repr(names[v]) for v in culprit[:8]]
+        more = f" and {len(culprit) - 8} more" if len(culprit) > 8 else ""
+        in_all = f" and {count_text(total)} cells in all" if total > 4 * MAX_CELLS else ""
+        raise TableSizeError(
+            f"the query needs a table of {count_text(largest)} cells (width {len(culprit) - 1}) "
+            f"over {', '.join(shown)}{more}{in_all}; at most {MAX_CELLS:,} are allowed"
+            f"{f', {4 * MAX_CELLS:,} in all' if in_all else ''}: ask about fewer variables, give "
+            "evidence on some of these, or estimate by method='gibbs', 'mean_field', 'bp' "
+            "or 'join_graph'."
+        )
 
     def _tables(self, cards: Ints) -> Floats:
         """The number of cells of each clique; floats, as it may exceed any integer."""
@@ -110,48 +121,6 @@ class CliqueTree:
 
 
 Clique = tuple[int, ...]
-
-
-def elimination_order(
-    scopes: Iterable[Sequence[int]], cards: Ints, names: Sequence[str] | None = None
-) -> list[int]:
-    """An order in which all variables of the scopes are summed out.
-
-    Raises `TableSizeError` where the tables on the way, which are kept, would be too large.
-
-    >>> elimination_order([(0, 1), (1, 2)], np.array([2, 2, 2]))
-    [0, 1, 2]
-    """
-    live, chosen = _triangulated(scopes, cards)
-    cliques = [tuple(live[i] for i in clique) for clique in chosen.cliques]
-    sizes = [math.prod(cards[list(clique)].tolist()) for clique in cliques]
-    if max(sizes, default=1) > MAX_CELLS or sum(sizes) > 4 * MAX_CELLS:
-        _refuse(cliques, cards, names)
-    return [live[i] for i in chosen.order]
-
-
-def _refuse(cliques: Sequence[Clique], cards: Ints, names: Sequence[str] | None) -> NoReturn:
-    """Raise the `TableSizeError` of cliques of which one, or four times that in all, is too large.
-
-    Variables of one state in `cards` are observed.
-    """
-    sizes = [math.prod(cards[list(clique)].tolist()) for clique in cliques]
-    largest, total = max(sizes), sum(sizes)
-    culprit = [v for v in cliques[sizes.index(largest)] if cards[v] > 1]
-    shown = [f"variable {v}" if names is None else repr(names[v]) for v in culprit[:8]]
-    more = f" and {len(culprit) - 8} more" if len(culprit) > 8 else ""
-    in_all = f" and {_count(total)} cells in all" if total > 4 * MAX_CELLS else ""
-    raise TableSizeError(
-        f"the query needs a table of {_count(largest)} cells (width {len(culprit) - 1}) over "
-        f"{', '.join(shown)}{more}{in_all}; at most {MAX_CELLS:,} are allowed"
-        f"{f', {4 * MAX_CELLS:,} in all' if in_all else ''}: ask about fewer variables, give "
-        "evidence on some of these, or estimate by method='gibbs', 'mean_field', 'bp' "
-        "or 'join_graph'."
-    )
-
-
-def _count(cells: int) -> str:
-    return f"{cells:,}" if cells < 10**18 else f"10^{len(str(cells)) - 1}"
 
 
 def _triangulated(scopes: Iterable[Sequence[int]], cards: Ints) -> tuple[list[int], Triangulation]:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from counterpane._core import inference as kernels
 from counterpane.errors import ParameterError, Setting
-from counterpane.features import Blanket, Potential
-from counterpane.inference.belief_propagation import (
-    BeliefPropagation,
-    belief_of,
-    pass_messages,
-)
+from counterpane.features import Blanket
+from counterpane.inference.join_graph import BeliefPropagation
 from counterpane.seeds import random_generator
 from counterpane.typing import Codes, Floats, Ints
 
@@ -60,7 +55,7 @@ class MaxProduct(BeliefPropagation):
     max_iter : int
         The largest number of iterations.
     tolerance : float
-        The iteration ends when no message changes by more.
+        The iteration ends when no probability changes by more.
     damping : float
         The share of its old value in a new message.
 
@@ -86,6 +81,7 @@ def climb_to_mode(
     one by one; minus infinity if no possible row was reached. With `start` there is one climb,
     from that row.
 
+    >>> from counterpane.features import Potential
     >>> pair = Potential((0, 1), [[1.0, 0.0], [0.0, 2.0]])
     >>> climb_to_mode(Blanket([2, 2], [pair]), {}, ICM())[0].tolist()
     [1, 1]
@@ -101,37 +97,6 @@ def climb_to_mode(
     scores = _scores(blanket, rows)
     best = int(scores.argmax())
     return rows[:, best].astype(np.int64), float(scores[best])
-
-
-def max_product(
-    potentials: Iterable[Potential],
-    cards: npt.ArrayLike,
-    evidence: Mapping[int, int],
-    settings: BeliefPropagation,
-) -> dict[int, int]:
-    """A row that agrees with the evidence, read from max-product messages; the best one on trees.
-
-    Factors are read in the order in which they send: each sets its variables that have no state yet
-    to the best states by its table and the messages of its neighbors, given the states already set.
-
-    >>> max_product([Potential((0, 1), [[1.0, 0.0], [0.0, 2.0]])], [2, 2], {}, MaxProduct())
-    {0: 1, 1: 1}
-    """
-    sizes: Ints = np.asarray(cards, dtype=np.int64)
-    state = pass_messages(potentials, sizes, evidence, settings, maximize=True)
-    best = dict(evidence)
-    for f, (scope, logs) in enumerate(state.factors):
-        table = logs
-        for axis, v in enumerate(scope):
-            edge = int(state.graph.edge_offsets[f]) + axis
-            with np.errstate(divide="ignore"):
-                message = np.log(belief_of(state, v, without=edge))
-            table = table + message.reshape([-1 if k == axis else 1 for k in range(len(scope))])
-        free = [v for v in scope if v not in best]
-        table = table[tuple(best.get(v, slice(None)) for v in scope)]
-        states = np.unravel_index(int(table.argmax()), table.shape)
-        best |= {v: int(s) for v, s in zip(free, states, strict=True)}
-    return {v: best.get(v, 0) for v in range(sizes.size)}
 
 
 def _scores(blanket: Blanket, rows: Codes) -> Floats:

@@ -30,7 +30,7 @@ import numpy as np
 
 from counterpane.data.schema import Schema
 from counterpane.errors import CounterpaneError, FitError
-from counterpane.models.formats.native import Content, read_native, write_native
+from counterpane.formats.native import Content, read_native, write_native
 from counterpane.typing import Array
 
 GROWS = "the number of rows changes"

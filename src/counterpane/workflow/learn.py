@@ -14,7 +14,7 @@ from counterpane.counts.open import on_card, read
 from counterpane.data.links import read_links
 from counterpane.data.prepare import Prepared
 from counterpane.data.table import Table
-from counterpane.errors import Option, ParameterError
+from counterpane.errors import Note, Option, ParameterError
 from counterpane.learners.driver import StoppedEarly
 from counterpane.learners.registry import find_learner
 from counterpane.models.record import ClassFigures
@@ -62,6 +62,7 @@ class Request:
     item: str | None = None
     keep_rows: bool = True
     progress: bool = False
+    bootstrap_seconds: float = SECONDS
 
     @property
     def links(self) -> bool:
@@ -195,7 +196,7 @@ def run_request(request: Request, tell: Callable[[str], None] = lambda note: Non
         samples = SAMPLES if method == "auto" else 0
     method, why = _choose(request, method, len(table.names))
     if why:
-        tell(f"Method {method}: {why}; --method selects another one.")
+        tell(Note(f"Method {method}: {why}; ", Option("method"), " selects another one."))
     check_bins(request.columns.bins, method, request.columns.discretize)
     source = _source(request, table, method)
     limits = request.constraints.parameters(
@@ -214,7 +215,8 @@ def run_request(request: Request, tell: Callable[[str], None] = lambda note: Non
         resampled: dict[str, Any] = {}
         if method in METHODS and samples and not words:
             resampled["bootstrap"] = add_edge_shares(
-                learner, source, samples, limit=SECONDS if request.bootstrap is None else None,
+                learner, source, samples,
+                limit=request.bootstrap_seconds if request.bootstrap is None else None,
                 seed=request.random_state or 0, stops=words,
             )  # fmt: skip
     facts = results_of(learner, source, method) | resampled

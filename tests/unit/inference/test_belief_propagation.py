@@ -7,12 +7,20 @@ import pytest
 
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Blanket, Potential, Rules
-from counterpane.inference import map_query, marginal
-from counterpane.inference.belief_propagation import BeliefPropagation, propagate
-from counterpane.inference.map import ICM, MaxProduct, climb_to_mode, max_product
+from counterpane.inference import BeliefPropagation, ClusterRun, map_query, marginal
+from counterpane.inference.map import ICM, MaxProduct, climb_to_mode
 from error_checks import raises
+from reference.propagation_reference import loopy
 
 TIGHT = BeliefPropagation(500, 1e-12)
+
+
+def propagate(potentials, cards, evidence, settings=None):
+    return ClusterRun(potentials, cards, evidence).propagate(settings or BeliefPropagation())
+
+
+def max_product(potentials, cards, evidence):
+    return ClusterRun(potentials, cards, evidence).best_row(MaxProduct())
 
 
 def tree(seed, n=9):
@@ -45,6 +53,36 @@ def spins(rng, strength):
         *(Potential(p.scope, w * alike) for p, w in zip(potentials, signs, strict=True)),
         *fields,
     ], cards
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_messages_settle_where_the_definition_does(seed):
+    """On networks with loops, in which no scope of two columns or more is inside another."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 9))
+    cards = rng.integers(2, 4, size=n)
+    scopes = []
+    for _ in range(int(rng.integers(n - 1, 2 * n))):
+        new = tuple(sorted(rng.choice(n, size=int(rng.integers(2, 4)), replace=False).tolist()))
+        if not any(set(new) <= set(old) or set(old) <= set(new) for old in scopes):
+            scopes.append(new)
+    scopes += [(v,) for v in range(n)]
+    potentials = [Potential(s, 0.7 * rng.normal(size=cards[list(s)])) for s in scopes]
+    tables = {p.scope: np.exp(p.log_values) for p in potentials}
+    marginals, log_weight, settled = loopy(cards.tolist(), tables)
+    found = propagate(potentials, cards, {}, TIGHT)
+    assert settled and found.converged
+    for v, p in enumerate(marginals):
+        np.testing.assert_allclose(found.marginals[v], p, atol=1e-7)
+    assert found.log_weight == pytest.approx(log_weight, abs=1e-6)
+
+
+def test_a_hub_of_a_thousand_tables_loses_no_state():
+    pull = Potential((0, 1), [[0.0, 0.0], [-2.0, -2.0]])
+    hub = [Potential((0, i), pull.log_values) for i in range(1, 1001)]
+    found = propagate([*hub, Potential((0,), [-2000.0, 0.0])], [2] * 1001, {})
+    np.testing.assert_allclose(found.marginals[0], [0.5, 0.5])
+    assert found.log_weight == pytest.approx(1001 * np.log(2) - 2000)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -106,7 +144,7 @@ def test_zeros():
         lambda: propagate([copy, not_both], [2, 2], {}),
         lambda: propagate([copy], [2, 2], {0: 0, 1: 1}),
         lambda: propagate([copy, Potential((0,), [0.0, -np.inf])], [2, 2], {1: 1}),
-        lambda: max_product([copy], [2, 2], {0: 0, 1: 1}, MaxProduct()),
+        lambda: max_product([copy], [2, 2], {0: 0, 1: 1}),
     ]
     for ask in refused:
         with pytest.raises(EvidenceError, match="probability zero"):
@@ -127,9 +165,9 @@ def test_max_product_is_exact_on_trees_with_ties_too(seed):
     given, cards = tree(seed)
     potentials = [Potential(p.scope, np.round(p.log_values)) for p in given]
     evidence = dict.fromkeys(range(seed % 3), 0)
-    found = max_product(potentials, cards, evidence, MaxProduct())
+    found = max_product(potentials, cards, evidence)
     assert {v: found[v] for v in evidence} == evidence
-    row = np.array([[found[v]] for v in range(9)])
+    row = found[:, None]
     rest = [v for v in range(9) if v not in evidence]
     best = map_query(potentials, cards, rest, evidence)[1]
     assert Blanket(cards, potentials).log_potential(row)[0] == pytest.approx(best, abs=1e-9)

@@ -8,7 +8,7 @@ import pytest
 import counterpane as cp
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Potential
-from counterpane.inference import ClusterRun, ExactRun, JoinGraph
+from counterpane.inference import BeliefPropagation, ClusterRun, ExactRun, JoinGraph
 
 SIDE = 6
 
@@ -37,7 +37,7 @@ def test_larger_clusters_are_better_here():
     parts, cards = grid(1.0), [2] * SIDE**2
     run = ClusterRun(parts, cards, {})
     exact, _ = ExactRun(parts, cards, {}, every=range(SIDE**2)).marginals(range(SIDE**2))
-    loopy = run.propagate(JoinGraph(), loopy=True)
+    loopy = run.propagate(BeliefPropagation())
     joined = run.propagate(JoinGraph())
     errors = [
         max(np.abs(a.marginals[v] - exact[v]).max() for v in range(SIDE**2))

@@ -9,6 +9,7 @@ import pytest
 
 from counterpane.data import Schema
 from counterpane.errors import FitError
+from counterpane.formats.native import Content, read_native, write_native
 from counterpane.learners.checkpoint import (
     GROWS,
     Saved,
@@ -16,7 +17,6 @@ from counterpane.learners.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from counterpane.models.formats.native import Content, read_native, write_native
 from counterpane.typing import Bools, Codes, Floats, Ints, Words
 
 SCHEMA = Schema.from_cards([2, 3])

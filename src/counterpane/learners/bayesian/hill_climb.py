@@ -11,19 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from counterpane._core.bayesian import ADD, DROP, TURN, DagState, make_move
+from counterpane._core.search import ParentLists
 from counterpane.errors import ParameterError
-from counterpane.graphs.bits import unpack
-from counterpane.learners.bayesian.moves import Moves, dag_of
+from counterpane.graphs import Dag
+from counterpane.learners.bayesian.constraints import allowed_matrix, required_matrix
+from counterpane.learners.bayesian.engine import (
+    SearchEngine,
+    check_stored,
+    dag_of,
+    lists_of,
+    restored,
+    stored,
+)
 from counterpane.learners.bayesian.network import (
     NetworkLearner,
     NetworkState,
-    bits_of,
-    stored,
 )
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.driver import Search
-from counterpane.progress import Control, Stopped
-from counterpane.typing import Words
+from counterpane.progress import Control
+from counterpane.typing import Bools
 
 STOPPED = "stopped"  # the stage of a climb that goes on from `parents`
 
@@ -32,9 +39,16 @@ class ClimbSearch(Search[NetworkState]):
     """One climb a step: the first from the start, the others from perturbed best networks."""
 
     def __init__(
-        self, moves: Moves, start: Words, *, tabu: int, restarts: int, perturb: int, seed: int
+        self,
+        engine: SearchEngine,
+        start: ParentLists,
+        *,
+        tabu: int,
+        restarts: int,
+        perturb: int,
+        seed: int,
     ) -> None:
-        self.moves = moves
+        self.engine = engine
         self._start = start
         self.tabu = tabu
         self.restarts = restarts
@@ -42,9 +56,13 @@ class ClimbSearch(Search[NetworkState]):
         self.seed = seed
 
     def start(self) -> NetworkState:
-        score = self.moves.score(dag_of(self._start))
+        score = self.engine.score(self._start)
         rows = stored(self._start)
         return NetworkState(rows, score, rows, "climb", 0, score)
+
+    def check(self, state: NetworkState) -> None:
+        check_stored(self.engine.n, state.best, state.parents)
+        check_range("the number of climbs", state.rounds, 0, self.restarts + 2)
 
     def done(self, state: NetworkState) -> bool:
         return state.rounds > self.restarts
@@ -54,42 +72,50 @@ class ClimbSearch(Search[NetworkState]):
 
     def step(self, state: NetworkState, ctl: Control) -> tuple[NetworkState, dict[str, Any]]:
         resumed = state.stage == STOPPED
-        dag = dag_of(bits_of(state.parents if resumed else state.best))
+        dag = restored(state.parents if resumed else state.best, self.engine.n)
         if state.rounds and not resumed:
-            shake(self.moves, dag, self.perturb, np.random.default_rng([self.seed, state.rounds]))
+            rng = np.random.default_rng([self.seed, state.rounds])
+            dag = lists_of(perturbed(self.engine, dag_of(dag), self.perturb, rng))
+        reached = self.engine.climb(dag, ctl)
+        moves = reached.gains
+        if self.tabu and not reached.stopped:
+            reached = self.engine.tabu_walk(reached.dag, self.tabu, ctl)
+            moves += reached.gains
         after = state._replace(stage="climb", rounds=state.rounds + 1)
-        moved = 0
-        try:
-            moved = self.moves.climb(dag, ctl)
-            moved += self.moves.tabu_walk(dag, self.tabu) if self.tabu else 0
-        except Stopped:  # which the driver notices next; the climb so far counts
-            after = state._replace(stage=STOPPED, parents=stored(dag.parents))
-        score = self.moves.score(dag)
-        if score > state.score + self.moves.limits.tolerance:
-            after = after._replace(best=stored(dag.parents), score=score)
-        return after, {"restart": state.rounds, "moves": moved, "score": score}
+        if reached.stopped:  # which the driver notices next; the climb so far counts
+            after = state._replace(stage=STOPPED, parents=stored(reached.dag))
+        score = self.engine.score(reached.dag)
+        if score > state.score + self.engine.limits.tolerance:
+            after = after._replace(best=stored(reached.dag), score=score)
+        return after, {"restart": state.rounds, "moves": moves, "score": score}
 
 
-def shake(moves: Moves, dag: DagState, times: int, rng: np.random.Generator) -> None:
-    """Make `times` random legal moves."""
-    n, limits = moves.n, moves.limits
-    allowed = unpack(limits.allowed, n)
+def perturbed(engine: SearchEngine, dag: Dag, times: int, rng: np.random.Generator) -> Dag:
+    """`dag` after `times` random legal moves."""
+    n = engine.n
+    allowed, required = allowed_matrix(engine.limits, n), required_matrix(engine.limits, n)
+    parents: Bools = np.zeros((n, n), dtype=bool)  # [x, p]
+    parents[[x for _, x in dag.edges], [p for p, _ in dag.edges]] = True
     for _ in range(times):
-        parents, reach = unpack(dag.parents, n), unpack(dag.reach, n)
-        free = parents & ~unpack(limits.required, n)  # [x, p]
-        few = parents.sum(axis=1) < moves.max_parents
-        adds = [(ADD, p, x) for x, p in np.argwhere(allowed & ~parents & ~reach & few[:, None])]
-        drops = [(DROP, p, x) for x, p in np.argwhere(free)]
-        ways = (parents[:, :, None] & reach.T[:, None, :]).sum(
-            axis=1
-        )  # parents of x that p reaches
-        turns = [(TURN, p, x) for x, p in np.argwhere(free & allowed.T & (ways == 1)) if few[p]]
-        options = [kind for kind in (adds, drops, turns) if kind]
+        reach = np.eye(n, dtype=bool)  # [u, v]: v is u or its descendant
+        for v in reversed(dag.topological_order()):
+            reach[v] |= reach[list(dag.children(v))].any(axis=0)
+        free = parents & ~required
+        few = parents.sum(axis=1) < engine.limits.max_parents
+        adds = np.argwhere(allowed & ~parents & ~reach & few[:, None])
+        # p → x can be turned if p reaches no other parent of x; ways[x, p] counts p itself.
+        ways = parents.astype(np.int64) @ reach.T.astype(np.int64)
+        turns = np.argwhere(free & allowed.T & (ways == 1) & few[None, :])
+        options = [edges for edges in (adds, np.argwhere(free), turns) if len(edges)]
         if not options:
-            return
-        kind = options[rng.integers(len(options))]
-        move, p, x = kind[rng.integers(len(kind))]
-        make_move(dag, move, int(p), int(x))
+            return dag
+        edges = options[rng.integers(len(options))]
+        x, p = edges[rng.integers(len(edges))]
+        if edges is turns:
+            parents[p, x] = True
+        parents[x, p] = not parents[x, p]
+        dag = Dag(n, [(int(p), int(x)) for x, p in np.argwhere(parents)])
+    return dag
 
 
 class HillClimb(NetworkLearner):
@@ -137,11 +163,11 @@ class HillClimb(NetworkLearner):
     restarts: int = 0
     perturb: int = 1
 
-    def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
+    def _make_search(self, engine: SearchEngine, start: ParentLists) -> Search[NetworkState]:
         if min(self.tabu, self.restarts, self.perturb) < 0:
             raise ParameterError(
                 f"tabu={self.tabu}, restarts={self.restarts}, perturb={self.perturb}; "
                 "none may be negative."
             )
         options = {"tabu": self.tabu, "restarts": self.restarts, "perturb": self.perturb}
-        return ClimbSearch(moves, start, **options, seed=self._seed)
+        return ClimbSearch(engine, start, **options, seed=self._seed)

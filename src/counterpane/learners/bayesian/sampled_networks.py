@@ -22,17 +22,20 @@ from counterpane._core import bayesian as kernels
 from counterpane.counts.memory import MemoryCounts
 from counterpane.data.table import Table
 from counterpane.errors import GraphError
+from counterpane.features.potential import log_sum
 from counterpane.graphs import Cpdag, Dag, UndirectedGraph, consistent_extension
-from counterpane.graphs.bits import unpack
-from counterpane.inference.elimination import log_sum
 from counterpane.learners.base import Learner
+from counterpane.learners.bayesian.constraints import (
+    allowed_matrix,
+    make_limits,
+    required_matrix,
+)
 from counterpane.learners.bayesian.family_tables import FamilyTables, checked_limit
-from counterpane.learners.bayesian.moves import make_limits
 from counterpane.learners.bootstrap import bootstrap
 from counterpane.learners.density import DensityLearner
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.links import class_of
 from counterpane.scores import as_score
+from counterpane.tools.links import class_of
 from counterpane.typing import Bools, Floats, Ints
 
 MOST_COLUMNS = 12  # of the exact posterior
@@ -117,7 +120,7 @@ def _family_scores(learner: Any, rows: Table) -> Floats:
         parameters.get("forbidden_edges", ()),
         parameters.get("tiers"),
     )
-    allowed, required = unpack(limits.allowed, n), unpack(limits.required, n)
+    allowed, required = allowed_matrix(limits, n), required_matrix(limits, n)
     scores: Floats = np.array([tables.child(x) for x in range(n)])
     squeezed = np.arange(scores.shape[1])
     for x, p in np.argwhere(~np.eye(n, dtype=bool)).tolist():

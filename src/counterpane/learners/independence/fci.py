@@ -12,7 +12,7 @@ from counterpane.counts.source import CountSource
 from counterpane.graphs import MixedGraph, UndirectedGraph
 from counterpane.graphs.ancestral import AncestralMarks, possible_d_sep
 from counterpane.graphs.bits import pack, unpack
-from counterpane.learners.bayesian.moves import known_directions
+from counterpane.learners.bayesian.constraints import known_directions, required_matrix
 from counterpane.learners.independence.colliders import END, PatternSearch, separating_share
 from counterpane.learners.independence.executed_tests import ExecutedTests
 from counterpane.learners.independence.pc import PatternLearner
@@ -103,7 +103,7 @@ class FCI(PatternLearner):
         """The marks by knowledge, votes and rules."""
         limits = self._limits(search.source.schema)
         both = [edge for a, b in skeleton.edges for edge in ((a, b), (b, a))]
-        required = unpack(limits.required, skeleton.n)
+        required = required_matrix(limits, skeleton.n)
         adjacent = unpack(skeleton.neighbor_bits, skeleton.n)
         work = AncestralMarks(adjacent, separating_share(executed, skeleton.n))
         work.add_known(known_directions(limits, both), [(a, b) for a, b in both if required[b, a]])

@@ -14,22 +14,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from counterpane._core.bayesian import Limits
+from counterpane._core.search import Limits
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import reorder_columns
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, Setting, TableSizeError
 from counterpane.graphs import Dag, UndirectedGraph
-from counterpane.graphs.bits import unpack
 from counterpane.graphs.orientation import Orientation, orient
 from counterpane.independence import IndependenceTest, as_test
 from counterpane.independence.count_tests import CountTest
 from counterpane.learners.base import Missing
-from counterpane.learners.bayesian.moves import (
+from counterpane.learners.bayesian.constraints import (
     EdgePairs,
     Tiers,
+    allowed_matrix,
     known_directions,
     make_limits,
+    required_matrix,
 )
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.gap_policy import GapPolicy, leave_gaps, policy_of_source
@@ -98,7 +99,7 @@ class PatternLearner(DensityLearner):
             source = reorder_columns(source, order)
         limits = self._limits(source.schema)
         n = len(order)
-        allowed, needed = unpack(limits.allowed, n), unpack(limits.required, n)
+        allowed, needed = allowed_matrix(limits, n), required_matrix(limits, n)
         search = self._search_class(
             test,
             source,
