@@ -11,7 +11,8 @@ from counterpane.errors import DataError, ParameterError, StateError, TableSizeE
 from counterpane.learners.dependency import tree_growth
 from counterpane.learners.dependency.tree_growth import TreeSearch
 from counterpane.learners.driver import StoppedEarly
-from counterpane.learners.order import Relatives, intrinsic_order
+from counterpane.learners.order import intrinsic_order
+from counterpane.learners.partners import Partners
 from error_checks import raises
 from reference import dependency_trees_reference as naive
 
@@ -270,7 +271,7 @@ def test_trees_ask_about_relatives_only():
     ]
     narrow = cp.DependencyNetworkLearner(kappa=1.0, min_count=2.0, k=2).fit(table)
     source = cp.MemoryCounts(table)
-    near = Relatives(source, 2, order=intrinsic_order(source)).of(0, 10, None)
+    near = Partners(source, 2, order=intrinsic_order(source)).of(0, 10, None)
     for own, (tree,) in zip(near.tolist(), narrow.model_.conditionals, strict=True):
         assert set(tree.variables.tolist()) - {-1} <= set(own)
     assert narrow.score_ < free.score_
