@@ -28,6 +28,7 @@ from harness import commit, publish
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from contract import spark_cluster
+from counterpane.models.arrays import arrays_of
 
 ROWS, CLASS = 20_000, "x3"
 FAMILIES: dict[str, Callable[[], Any]] = {
@@ -59,7 +60,7 @@ def fitted(make: Callable[[], Any], source: Any) -> dict[str, Any]:
     """What a learner finds, as bytes."""
     learner = make()
     learner.fit(source, CLASS) if hasattr(learner, "predict_proba") else learner.fit(source)
-    arrays = {name: a.tobytes() for name, a in learner.model_.to_arrays().items()}
+    arrays = {name: a.tobytes() for name, a in arrays_of(learner.model_).items()}
     return {"schema": learner.model_.schema, "links": repr(learner.model_.links()), **arrays}
 
 

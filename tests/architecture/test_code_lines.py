@@ -22,7 +22,7 @@ LIMITS = {
     "independence": 649,
     "inference": 2647,
     "learners": 15022,
-    "models": 3101,
+    "models": 3133,
     "modules": 903,
     "plots": 1145,
     "present": 134,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Self, SupportsIndex, final
@@ -124,6 +125,17 @@ class Dag(BitGraph):
                     seen.add(v)
                     waiting.append(v)
         return tuple(sorted(seen - start))
+
+    def n_parameters(self, cards: Ints) -> int:
+        """The number of free parameters of tables on this graph, Σ_i q_i (r_i − 1).
+
+        >>> Dag(2, [(0, 1)]).n_parameters(np.array([2, 3]))
+        5
+        """
+        sizes = cards.tolist()
+        return sum(
+            (sizes[i] - 1) * math.prod(sizes[p] for p in self.parents(i)) for i in range(self.n)
+        )
 
     def markov_blanket(self, i: SupportsIndex) -> tuple[int, ...]:
         """The parents, children and children's other parents of node i, rising."""

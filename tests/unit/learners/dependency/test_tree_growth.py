@@ -12,6 +12,7 @@ from counterpane.learners.dependency import tree_growth
 from counterpane.learners.dependency.tree_growth import TreeSearch
 from counterpane.learners.driver import StoppedEarly
 from counterpane.learners.order import Relatives, intrinsic_order
+from counterpane.models.arrays import arrays_of
 from error_checks import raises
 from reference import dependency_trees_reference as naive
 
@@ -87,7 +88,7 @@ def test_bits_and_lists_count_the_same(monkeypatch):
 
 
 def same(a, b):
-    arrays, others = a.to_arrays(), b.to_arrays()
+    arrays, others = arrays_of(a), arrays_of(b)
     return arrays.keys() == others.keys() and all(
         np.array_equal(array, others[name]) for name, array in arrays.items()
     )
