@@ -12,6 +12,7 @@ import numpy as np
 from counterpane._core.graphs import order_lists
 from counterpane.errors import GraphError
 from counterpane.graphs.bits import BitGraph, Nodes, as_tuples, bit_rows, node
+from counterpane.graphs.reach import reached
 from counterpane.ragged import groups_of
 from counterpane.typing import Ints, Words
 
@@ -118,13 +119,7 @@ class Dag(BitGraph):
     def _reached(self, lists: list[tuple[int, ...]], nodes: Nodes) -> tuple[int, ...]:
         several = nodes if isinstance(nodes, Iterable) else (nodes,)
         start = {node(i, self.n) for i in several}
-        seen, waiting = set(start), list(start)
-        while waiting:
-            for v in lists[waiting.pop()]:
-                if v not in seen:
-                    seen.add(v)
-                    waiting.append(v)
-        return tuple(sorted(seen - start))
+        return tuple(sorted(reached(lists, start) - start))
 
     def n_parameters(self, cards: Ints) -> int:
         """The number of free parameters of tables on this graph, Σ_i q_i (r_i − 1).
