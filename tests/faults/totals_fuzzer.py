@@ -6,6 +6,7 @@ import numpy as np
 
 import counterpane as cp
 from counterpane.learners.registry import LEARNERS, LearnerEntry
+from counterpane.models.arrays import arrays_of
 from faults.outcomes import judge
 
 ENTRIES = [entry for entry in LEARNERS if entry.task != "ranker"]
@@ -46,7 +47,7 @@ def fault_of(entry: LearnerEntry, table: cp.Table, score: str | None) -> str | N
         learner.fit(table)
         if learner.model_ is None:  # a graph too dense for tables
             return None
-        for name, array in learner.model_.to_arrays().items():
+        for name, array in arrays_of(learner.model_).items():
             if array.dtype.kind == "f" and np.isnan(array).any():
                 return f"NaN in the model's {name}"
         value = table.schema[second].states[int(table.codes[1, 0])]

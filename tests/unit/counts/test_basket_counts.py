@@ -11,6 +11,7 @@ from counterpane.counts.baskets import BasketCounts
 from counterpane.errors import ParameterError
 from counterpane.learners.order import intrinsic_order
 from counterpane.learners.partners import Partners
+from counterpane.models.arrays import arrays_of
 from error_checks import raises
 
 
@@ -62,7 +63,7 @@ def test_trees_and_fields_are_those_of_the_table(both):
         cp.PairwiseMarkovLearner(k=2),
     ):
         models = [type(learner)(**learner.get_params()).fit(X).model_ for X in both]
-        arrays, others = (model.to_arrays() for model in models)
+        arrays, others = (arrays_of(model) for model in models)
         for name, array in arrays.items():
             assert array.tolist() == others[name].tolist(), name
 

@@ -13,6 +13,7 @@ from counterpane.learners.dependency.tree_growth import TreeSearch
 from counterpane.learners.driver import StoppedEarly
 from counterpane.learners.order import intrinsic_order
 from counterpane.learners.partners import Partners
+from counterpane.models.arrays import arrays_of
 from error_checks import raises
 from reference import dependency_trees_reference as naive
 
@@ -88,7 +89,7 @@ def test_bits_and_lists_count_the_same(monkeypatch):
 
 
 def same(a, b):
-    arrays, others = a.to_arrays(), b.to_arrays()
+    arrays, others = arrays_of(a), arrays_of(b)
     return arrays.keys() == others.keys() and all(
         np.array_equal(array, others[name]) for name, array in arrays.items()
     )
