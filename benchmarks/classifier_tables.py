@@ -31,8 +31,8 @@ import uci
 from resumable import known_records, run_lines
 
 import counterpane as cp
-from counterpane.models.boosted_member import BoostedMember
-from counterpane.models.effects import log_odds
+from counterpane.additive.boosted_member import BoostedMember
+from counterpane.additive.effects import log_odds
 from harness import RESULTS, publish
 from tuned_boosting import tuned_proba
 
@@ -96,8 +96,8 @@ def large(name: str) -> tuple[pd.DataFrame, np.ndarray]:
 def learner(method: str) -> Any:
     return {
         "pool": cp.InteractionClassifier(),
-        "faces": cp.InteractionClassifier(boosted=False),
-        "boosted": cp.BoostedTables(),
+        "faces": cp.InteractionClassifier(parts="tables"),
+        "boosted": cp.InteractionClassifier(parts="trees"),
     }[method]
 
 

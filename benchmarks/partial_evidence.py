@@ -56,7 +56,7 @@ def old_way(model: Any, frame: Any) -> Any:
 
 def new_way(model: Any, frame: Any) -> Any:
     """Class probabilities averaged over the kept rows."""
-    return model.class_probabilities(frame)
+    return model.predict_proba(frame)
 
 
 WAYS = {"old": old_way, "new": new_way}

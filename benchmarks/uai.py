@@ -42,7 +42,7 @@ def published(name: str) -> np.ndarray:
 def ask_counterpane(name: str, limit_mb: float, method: str, exact: Any) -> dict[str, Any]:
     """What one question takes, reading the file included."""
     import counterpane as cp
-    from counterpane.models.formats.uai_tasks import read_uai_evidence
+    from counterpane.formats.uai_tasks import read_uai_evidence
 
     model = cp.load(DATA / f"{name}.uai.gz")
     evidence = read_uai_evidence(DATA / f"{name}.uai.evid.gz", model.schema)
@@ -65,7 +65,7 @@ def ask_pyagrum(name: str, *_: Any) -> dict[str, Any]:
     import pyagrum as gum
 
     import counterpane as cp
-    from counterpane.models.formats.uai_tasks import read_uai_evidence
+    from counterpane.formats.uai_tasks import read_uai_evidence
 
     model: Any = cp.load(DATA / f"{name}.uai.gz")
     known = read_uai_evidence(DATA / f"{name}.uai.evid.gz", model.schema)

@@ -21,10 +21,10 @@ import numpy as np
 import counterpane as cp
 import harness
 import uai
-from counterpane.models.certainty import TRUSTED
+from counterpane.formats.uai_tasks import read_uai_evidence
+from counterpane.inference.certainty import TRUSTED
+from counterpane.inference.fallback import Auto, Fallback
 from counterpane.models.evidence import encode_evidence
-from counterpane.models.fallback import Auto, Fallback
-from counterpane.models.formats.uai_tasks import read_uai_evidence
 
 OUT = harness.RESULTS / "uai_estimates.jsonl"
 
@@ -36,7 +36,7 @@ def measure(name: str, seconds: float) -> dict[str, Any]:
     coded, cards = encode_evidence(model.schema, known, None), model.schema.cards
     parts = np.split(uai.published(name), np.cumsum(cards)[:-1])
     began = time.process_time()
-    sampler = model._approximator.sampler
+    sampler = model.engine.estimator.sampler
     fallback = Fallback(model.to_potentials(), cards, coded, Auto(seconds))
     choice = fallback.choose(sampler)
     cpu = time.process_time() - began

@@ -13,6 +13,8 @@ GROUPS = {  # the longest home that a name's own begins with decides
     "counterpane.scores": "Scores",
     "counterpane.independence": "Independence tests",
     "counterpane.models": "Models",
+    "counterpane.storage": "Models",
+    "counterpane.tools": "Models",
     "counterpane.inference": "How to answer",
     "counterpane.causes": "Causes and effects",
     "counterpane.learners": "Learners: what they share",

@@ -17,9 +17,9 @@ from counterpane.counts import MemoryCounts
 from counterpane.counts.layout import lay_out_counts
 from counterpane.data import Schema, Table
 from counterpane.graphs.bits import mask
-from counterpane.models import load
 from counterpane.scores import BIC, score_families
 from counterpane.scores.row_cache import RowCache
+from counterpane.storage import load
 from harness import publish, seconds
 
 rng = np.random.default_rng(0)

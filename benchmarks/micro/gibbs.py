@@ -40,7 +40,7 @@ def tables(name: str) -> tuple[cp.Table, cp.Table]:
 
 def n_features(model: Any) -> int:
     """Features of a Markov network; leaves and weights of a dependency network."""
-    parts = model.blanket.parts
+    parts = model.engine.blanket.parts
     leaves = int((parts.nodes[:, 0] < 0).sum())
     return int(parts.rule_weights.size) + leaves
 
@@ -48,7 +48,7 @@ def n_features(model: Any) -> int:
 def measure(model: Any, test: cp.Table, sweeps: int) -> dict[str, float]:
     """Millions of updates a second without and with evidence, and what is compiled first."""
     n = len(model.schema)
-    blanket = model.blanket
+    blanket = model.engine.blanket
     sampler = Sampler(blanket)
     settings = Gibbs(n_chains=1, burn_in=0, n_samples=sweeps)
     nothing = np.full((1, 1), 2)

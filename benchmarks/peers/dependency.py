@@ -49,7 +49,7 @@ def opened(name: str) -> list[cp.Table]:
 
 def mean_pll(model: cp.DependencyNetwork, table: cp.Table, variables: Any = slice(None)) -> float:
     """The mean log pseudo-likelihood of a row, over some variables."""
-    scores = model.blanket.pseudo_log_likelihood(table.codes)
+    scores = model.engine.blanket.pseudo_log_likelihood(table.codes)
     return float(scores[:, variables].sum(axis=1).mean())
 
 

@@ -17,7 +17,7 @@ __all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("evaluate", "plots"):
+    if name in ("evaluate", "plots", "tools"):
         return import_module(f"counterpane.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'counterpane' has no attribute {name!r}")

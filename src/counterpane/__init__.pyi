@@ -50,7 +50,9 @@ from counterpane.inference import Gibbs as Gibbs
 from counterpane.inference import JoinGraph as JoinGraph
 from counterpane.inference import MaxProduct as MaxProduct
 from counterpane.inference import MeanField as MeanField
+from counterpane.inference.certainty import InexactAnswer as InexactAnswer
 from counterpane.inference.convergence import UnsettledChains as UnsettledChains
+from counterpane.inference.fallback import Auto as Auto
 from counterpane.learners.bayesian.chow_liu import ChowLiu as ChowLiu
 from counterpane.learners.bayesian.exact_posterior import ExactPosterior as ExactPosterior
 from counterpane.learners.bayesian.hill_climb import HillClimb as HillClimb
@@ -63,7 +65,6 @@ from counterpane.learners.bootstrap import bootstrap as bootstrap
 from counterpane.learners.classifiers.bayes_net_classifier import (
     BayesNetClassifier as BayesNetClassifier,
 )
-from counterpane.learners.classifiers.boosted_tables import BoostedTables as BoostedTables
 from counterpane.learners.classifiers.faces.markov_classifier import (
     MarkovClassifier as MarkovClassifier,
 )
@@ -98,9 +99,8 @@ from counterpane.models import DependencyNetwork as DependencyNetwork
 from counterpane.models import HybridRandomField as HybridRandomField
 from counterpane.models import MarkovNetwork as MarkovNetwork
 from counterpane.models import Mixture as Mixture
-from counterpane.models import load as load
-from counterpane.models.certainty import InexactAnswer as InexactAnswer
-from counterpane.models.fallback import Auto as Auto
+from counterpane.models.intervals import query_interval as query_interval
+from counterpane.models.weights import log_weight_bounds as log_weight_bounds
 from counterpane.report import explore_model as explore_model
 from counterpane.report import write_report as write_report
 from counterpane.scores import AIC as AIC
@@ -110,6 +110,8 @@ from counterpane.scores import BDe as BDe
 from counterpane.scores import BDeu as BDeu
 from counterpane.scores import LogLikelihood as LogLikelihood
 from counterpane.scores import NodeAverageLikelihood as NodeAverageLikelihood
+from counterpane.storage import load as load
+from counterpane.tools.links import equivalence_graph as equivalence_graph
 from counterpane.workflow.comparing import compare_methods as compare_methods
 from counterpane.workflow.learn import learn as learn
 from counterpane.workflow.learned import Learned as Learned

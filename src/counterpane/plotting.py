@@ -1,4 +1,4 @@
-"""Pictures by `counterpane.plots`, and pages: the only imports from a higher floor."""
+"""Methods of models, tables and learners that work on a higher floor: the only imports from one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,15 @@ def draw_plot(picture: str, *args: Any, **options: Any) -> Any:
     and models have a `plot` method.
     """
     return getattr(counterpane.plots, picture)(*args, **options)
+
+
+def use_tool(name: str, *args: Any, **options: Any) -> Any:
+    """What the function of `counterpane.tools` called `name` returns for the arguments."""
+    return getattr(_above("tools"), name)(*args, **options)
+
+
+def _above(package: str) -> Any:
+    return getattr(counterpane, package)
 
 
 def open_explorer(model: Any, path: Any, **options: Any) -> Any:

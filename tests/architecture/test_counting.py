@@ -73,7 +73,7 @@ ALLOWED_IN_PYTHON = {
         "learners/classifiers/interactions/fold_data.py",
         "learners/classifiers/interactions/staged_searches.py",
         "learners/boosting/find_binning.py", "learners/boosting/fold_boosting.py",
-        "learners/classifiers/additive_learner.py", "learners/classifiers/boosted_tables.py",
+        "learners/classifiers/additive_learner.py", "learners/classifiers/boosted_part.py",
         "learners/classifiers/training_data.py",
         "learners/dependency/logistic.py",
         "learners/dependency/tree_growth.py", "learners/sample_intervals.py", "models/support.py",
@@ -85,7 +85,7 @@ ALLOWED_IN_PYTHON = {
     "rows of one fold or one face, whose weights are not those of the source": {
         "learners/classifiers/faces/face_average.py", "learners/classifiers/faces/face_tables.py",
         "learners/classifiers/interactions/ridge.py",
-        "learners/classifiers/interactions/selection_shares.py", "models/purified.py",
+        "learners/classifiers/interactions/selection_shares.py", "additive/purified.py",
         "models/row_average.py", "learners/ranking/counted.py",
         "learners/ranking/held_out_users.py",
     },
@@ -96,7 +96,7 @@ ALLOWED_IN_PYTHON = {
         "inference/calibration.py",
         "inference/gibbs.py", "inference/gibbs_tables.py", "learners/dependency/boosted.py",
         "learners/markov/feature_rows.py",
-        "learners/markov/weights.py", "models/formats/libra.py",
+        "learners/markov/weights.py", "formats/libra.py",
     },
 }  # fmt: skip
 

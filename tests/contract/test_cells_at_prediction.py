@@ -86,7 +86,7 @@ def test_classifiers_predict_their_training_frame(learner, kind, make):
     table = read_table(frame)
     if table.schema["x"].cuts is None:  # otherwise a classifier finds cut points of its own
         assert proba == pytest.approx(learner().fit(table, y).predict_proba(table), abs=1e-9)
-    again = fitted.model_.class_probabilities(frame)
+    again = fitted.model_.predict_proba(frame)
     assert again == pytest.approx(proba, abs=1e-9)
 
 
@@ -146,8 +146,8 @@ def test_a_column_of_unknown_cells_is_named(learner):
     model = fitted.model_
     new = frame.assign(x=np.where(np.arange(ROWS) % 3 == 0, frame["x"], frame["x"].str.upper()))
     with warns(UnknownCells, about=("'x'", "160 cells")):
-        model.class_probabilities(new, "y" if network else None)
+        model.predict_proba(new, "y" if network else None)
     few = frame.assign(x=np.where(np.arange(ROWS) % 3 > 0, frame["x"], frame["x"].str.upper()))
-    model.class_probabilities(few, "y" if network else None)  # warns of nothing
+    model.predict_proba(few, "y" if network else None)  # warns of nothing
     missing = frame.assign(x=None)
-    model.class_probabilities(missing, "y" if network else None)
+    model.predict_proba(missing, "y" if network else None)

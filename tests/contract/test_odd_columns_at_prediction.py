@@ -105,13 +105,13 @@ OF_LEARNERS = {
     "score_samples": lambda m, f: m.score_samples(f),
 }
 OF_MODELS = {
-    "class_probabilities": lambda m, f: m.class_probabilities(f, "y"),
-    "predict_frame": lambda m, f: np.asarray(m.predict_frame(f, "y")),
+    "predict_proba": lambda m, f: m.predict_proba(f, "y"),
+    "predict_proba as_frame": lambda m, f: np.asarray(m.predict_proba(f, "y", as_frame=True)),
     "score_samples": lambda m, f: m.score_samples(f),
     "pseudo_log_likelihood": lambda m, f: m.pseudo_log_likelihood(f),
     "full_conditionals": lambda m, f: m.full_conditionals(f),
     "query_many": lambda m, f: m.query_many("y", f),
-    "impute_cells": lambda m, f: m.impute_cells(f),
+    "impute cells": lambda m, f: m.impute(f, cells=True),
     "odd_rows": lambda m, f: m.odd_rows(f, 3),
     "update": lambda m, f: m.update(f),
     "evaluate.log_likelihood": lambda m, f: cp.evaluate.log_likelihood(m, f).rows,
@@ -231,7 +231,7 @@ def test_comparisons_ignore_odd_columns(make):
 def test_an_odd_column_in_place_of_a_known_one_is_refused_in_one_message(name, kind):
     frame = pd.DataFrame(plain_columns() | {"x": ODD[kind]})
     with raises(DataError, about="'x'"):
-        fitted(name).model_.class_probabilities(frame, "y")
+        fitted(name).model_.predict_proba(frame, "y")
 
 
 def test_an_odd_column_may_not_be_named_as_the_class():

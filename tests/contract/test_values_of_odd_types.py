@@ -166,7 +166,7 @@ def test_a_date_may_be_the_class(learner, hours):
     expected = str(second.date() if hours == 24 else second)[:16]
     assert fitted.predict(frame)[1] == expected
     assert fitted.score(frame, "seen") == 1
-    assert fitted.model_.class_probabilities(frame).argmax(axis=1).tolist() == [0, 1, 2] * 20
+    assert fitted.model_.predict_proba(frame).argmax(axis=1).tolist() == [0, 1, 2] * 20
     measured = cp.evaluate.held_out_measures(learner(), frame, "seen", folds=2)
     assert measured.accuracy.value == 1
 

@@ -38,7 +38,7 @@ def parts() -> dict[str, Any]:
         "network": cp.ChowLiu().fit(table).model_,
         "dependency": cp.DependencyNetworkLearner("tree").fit(table).model_,
         "classifier": cp.InteractionClassifier().fit(table, "survived").model_,
-        "boosted": cp.BoostedTables().fit(table, "survived").model_,
+        "boosted": cp.InteractionClassifier(parts="trees").fit(table, "survived").model_,
         "markov": cp.PairwiseMarkovLearner().fit(table).model_,
     }  # fmt: skip
 
@@ -92,14 +92,12 @@ def calls() -> list[Call]:
     ]  # fmt: skip
     methods: dict[str, dict[str, Any]] = {
         "query": {"variables": "survived", "evidence": row},
-        "query_interval": {"variables": "survived", "evidence": row, "draws": 10},
         "query_many": {"variables": "survived", "frame": frame[["sex", "age"]]},
         "marginals": {"evidence": row}, "map_query": {"evidence": row},
-        "log_evidence": {"evidence": row}, "log_weight_bounds": {"evidence": row},
-        "sample": {"n": 3, "random_state": 0}, "sample_weighted": {"n": 3, "evidence": row},
+        "log_evidence": {"evidence": row}, "sample": {"n": 3, "random_state": 0},
         "impute": {"frame": {"sex": [None], "age": ["adult"]}}, "do": {"states": {"sex": "male"}},
         "odd_rows": {"X": table, "n": 2}, "update": {"X": table}, "score_samples": {"X": table},
-        "class_probabilities": {"frame": frame, "target": "survived"}, "links": {},
+        "predict_proba": {"X": frame, "target": "survived"},
         "explain": {"row": row, "target": "survived"}, "save": {"path": scratch() / "calls.cp"},
         "full_conditionals": {"X": table}, "pseudo_log_likelihood": {"X": table},
     }  # fmt: skip

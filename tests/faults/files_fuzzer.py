@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import counterpane as cp
-from counterpane.models.formats import native
+from counterpane.formats import native
+from counterpane.models.mixture import is_classifier
 from faults.outcomes import judge
 
 NETWORKS = (".cp", ".bif", ".xmlbif", ".uai", ".net", ".xdsl", ".bn")
@@ -222,15 +223,15 @@ def use_model(path: Path) -> str | None:
     model: object = cp.load(path)
     if hasattr(model, "query"):
         names = model.schema.names
-        target = names[-1] if model.class_only else names[0]
+        target = names[-1] if is_classifier(model) else names[0]
         answer = model.query(target)
         shares = np.asarray(answer.probabilities, dtype=float)
         if not np.isfinite(shares).all() or abs(shares.sum() - 1) > 1e-6 or shares.min() < 0:
             return f"P({target!r}) = {shares}"
-        joint = not model.class_only and hasattr(model, "sample")
+        joint = not is_classifier(model) and hasattr(model, "sample")
         if joint and model.sample(2, random_state=0).n_rows != 2:
             return "a sample of two rows has another number of rows"
-    model.links()
+    cp.tools.model_links(model)
     repr(model)
     model.save(path.with_name("again.cp"))
     cp.load(path.with_name("again.cp"))

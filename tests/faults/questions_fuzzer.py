@@ -13,6 +13,7 @@ from counterpane.errors import CounterpaneError
 from counterpane.features import Potential, Rules
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.markov_network import MarkovNetwork
+from counterpane.models.weights import log_weight
 from faults.outcomes import judge
 
 CLOSE = 1e-7  # of an answer, absolute
@@ -258,10 +259,10 @@ def check_share(model: Any, question: Question) -> str | None:
         return f"ln P(evidence) is {share} and not {question.log_share}"
     if question.likelihoods:
         return None
-    weight, truth = model.log_weight(question.evidence), _log_sum(question.logs)
+    weight, truth = log_weight(model, question.evidence), _log_sum(question.logs)
     if _apart(weight, truth):
         return f"ln of the weight is {weight} and not {truth}"
-    lower, upper = model.log_weight_bounds(question.evidence, exact=False)
+    lower, upper = cp.log_weight_bounds(model, question.evidence, exact=False)
     slack = CLOSE * max(1.0, abs(truth))
     if truth > -np.inf and not lower - slack <= truth <= upper + slack:
         return f"the weight {truth} is not between {lower} and {upper}"

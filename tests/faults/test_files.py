@@ -9,7 +9,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import FileFormatError
-from counterpane.models.formats.native import Content, read_native, write_native
+from counterpane.formats.native import Content, read_native, write_native
 from error_checks import raises
 
 

@@ -8,7 +8,7 @@ import pytest
 import counterpane as cp
 from counterpane.errors import CounterpaneError, FileFormatError, ParameterError
 from counterpane.features import Potential, Rules
-from counterpane.models.formats.native import Content, write_native
+from counterpane.formats.native import Content, write_native
 from counterpane.models.markov_network import MarkovNetwork
 from error_checks import raises
 
@@ -76,7 +76,9 @@ def test_a_file_of_large_weights_answers_or_is_refused(tmp_path, weights):
         np.testing.assert_allclose(shares, 0.5)
 
 
-@pytest.mark.parametrize("learner", [cp.InteractionClassifier(), cp.BoostedTables()])
+@pytest.mark.parametrize(
+    "learner", [cp.InteractionClassifier(), cp.InteractionClassifier(parts="trees")]
+)
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_a_classifier_that_holds_infinity_is_refused(tmp_path, learner, value):
     model = learner.fit(cp.load_dataset("titanic"), "survived").model_

@@ -149,7 +149,7 @@ def test_samples_of_too_many_rows():
         with raises(cp.CounterpaneError, about="draw"):
             model.sample(n)
         with raises(cp.CounterpaneError, about="4 columns"):
-            model.sample_weighted(n)
+            model.sample(n, weighted=True)
 
 
 # ---- readers ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import FileFormatError
-from counterpane.models.formats.native import read_native, write_native
+from counterpane.formats.native import read_native, write_native
 from counterpane.models.record import LearningRecord
 from counterpane.models.typed_values import plain, typed
 from error_checks import raises

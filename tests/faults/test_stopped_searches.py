@@ -12,7 +12,7 @@ from counterpane.counts import MemoryCounts
 from counterpane.errors import ParameterError
 from counterpane.graphs import Dag
 from counterpane.learners.bayesian.constraints import no_limits
-from counterpane.learners.bayesian.engine import Engine, lists_of
+from counterpane.learners.bayesian.engine import SearchEngine, lists_of
 from counterpane.learners.bayesian.hill_climb import ClimbSearch
 from counterpane.learners.bayesian.structure_search import StagedSearch
 from counterpane.progress import Control
@@ -37,17 +37,17 @@ def test_a_search_without_result_keeps_the_older_model(run, tmp_path, method) ->
     assert "beside nothing" not in out
 
 
-def make_engine(seed: int) -> Engine:
+def make_engine(seed: int) -> SearchEngine:
     rng = np.random.default_rng(seed)
     codes = [rng.integers(0, 2, 500)]
     for _ in range(11):
         near = codes[rng.integers(len(codes))]
         codes.append(np.where(rng.random(500) < 0.8, near, rng.integers(0, 2, 500)))
     table = cp.Table(cp.Schema.from_cards([2] * len(codes)), codes)
-    return Engine(RowCache(MemoryCounts(table), as_score("bic")), no_limits(len(codes)))
+    return SearchEngine(RowCache(MemoryCounts(table), as_score("bic")), no_limits(len(codes)))
 
 
-def nothing(engine: Engine):
+def nothing(engine: SearchEngine):
     return lists_of(Dag(engine.n, []))
 
 

@@ -58,7 +58,7 @@ def unknown_rows():
     "learner",
     [
         cp.InteractionClassifier(),
-        cp.BoostedTables(),
+        cp.InteractionClassifier(parts="trees"),
         cp.MarkovClassifier(),
         cp.TAN(),
         cp.NaiveBayes(),
@@ -187,7 +187,9 @@ def test_infinite_cells_do_not_hide_a_cut(rule, end, tmp_path):
     assert FileSource(path, discretize=rule, target="y").schema["x"] == table.schema["x"]
 
 
-@pytest.mark.parametrize("learner", [cp.InteractionClassifier(), cp.BoostedTables(), cp.TAN()])
+@pytest.mark.parametrize(
+    "learner", [cp.InteractionClassifier(), cp.InteractionClassifier(parts="trees"), cp.TAN()]
+)
 @pytest.mark.parametrize("end", [np.inf, -np.inf])
 def test_an_infinite_number_is_predicted_as_a_missing_one(learner, end):
     rng = np.random.default_rng(0)

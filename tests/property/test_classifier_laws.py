@@ -49,7 +49,7 @@ def test_probabilities_are_the_answers_of_the_model(table, make):
     features = Table(classifier.schema_, table.codes[:-1])
     asked = classifier.model_.query_many(classifier.target_.name, features)
     assert close(found, asked.probabilities)
-    assert close(classifier.model_.class_probabilities(features), found)
+    assert close(classifier.model_.predict_proba(features), found)
 
 
 @examples(40)

@@ -91,7 +91,7 @@ def centered(values):
 
 def log_potentials(model, cards):
     codes = np.array(list(product(*map(range, cards))), dtype=np.uint8).T
-    return model.blanket.log_potential(codes).reshape(cards)
+    return model.engine.blanket.log_potential(codes).reshape(cards)
 
 
 @SETTINGS
@@ -215,7 +215,7 @@ def test_a_consistent_network_gives_its_distribution(field, way, base, as_trees)
     schema = cp.Schema.from_cards(cards)
     truth = cp.MarkovNetwork(schema, potentials)
     codes = np.array(list(product(*map(range, cards))), dtype=np.uint8).T
-    weights = np.exp(truth.blanket.log_potential(codes))
+    weights = np.exp(truth.engine.blanket.log_potential(codes))
     joint = (weights / weights.sum()).reshape(cards)
     conditionals = []
     for v in range(len(cards)):

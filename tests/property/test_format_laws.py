@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import FileFormatError, ParameterError
 from counterpane.graphs import Dag
-from counterpane.models import BayesianNetwork, load
+from counterpane.models import BayesianNetwork
+from counterpane.storage import load
 from law_settings import examples
 from reference.plain_files import uncommented
 

@@ -116,7 +116,7 @@ def test_rules_equal_their_dense_expansion(field):
 def test_score_is_the_sum_of_log_tables(network):
     cards, parents, tables, _ = network
     joint = reference.network_joint(cards, parents, tables).reshape(-1)
-    scores = build(*network[:3]).blanket.log_potential(all_codes(cards))
+    scores = build(*network[:3]).engine.blanket.log_potential(all_codes(cards))
     np.testing.assert_allclose(np.exp(scores), joint, atol=1e-14)
     assert np.array_equal(scores == -np.inf, joint == 0)
     assert math.isclose(np.exp(scores).sum(), 1.0, abs_tol=1e-12)
@@ -188,7 +188,7 @@ def test_full_conditionals_of_a_network_equal_brute_force(network):
     joint = reference.network_joint(cards, parents, tables)
     assume(joint.min() > 0)
     codes = all_codes(cards)[:, :40]
-    found = build(cards, parents, tables).blanket.full_conditionals(codes)
+    found = build(cards, parents, tables).engine.blanket.full_conditionals(codes)
     expected = [
         np.concatenate([reference.conditional(joint, tuple(x), v) for v in range(len(cards))])
         for x in codes.T.tolist()

@@ -144,7 +144,7 @@ MESSAGES = [
      "this NaiveBayes is not fitted yet; call fit first."),
     (lambda: cp.write_report(5), "ParameterError", None, None,
      "a report is of a model, its file or a fitted learner, not of an int."),
-    (lambda: MODEL.class_probabilities(TITANIC), "ParameterError", None, None,
+    (lambda: MODEL.predict_proba(TITANIC), "ParameterError", None, None,
      "the model was learned for no class; name the column to predict with target=…."),
     (lambda: MODEL.query("survived", {"survived": "yes"}), "EvidenceError", None, None,
      "'survived' is both asked and given; drop it from the question or the evidence."),

@@ -26,7 +26,7 @@ from counterpane.graphs import (
     moralize,
 )
 from counterpane.graphs.mixed import canonical_dag
-from counterpane.models.exact import name_list
+from counterpane.models.evidence import name_list
 
 MOST_SETS = 1000
 MOST_CHECKS = 5000  # sets that the front-door is looked for among

@@ -21,12 +21,10 @@ from counterpane.data.table import Table
 from counterpane.errors import NotFittedError, ParameterError, shown_type
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.choice import no_directions
-from counterpane.models.evidence import encode_evidence
-from counterpane.models.exact import name_list
+from counterpane.models.evidence import encode_evidence, name_list, no_directions
 from counterpane.models.mixture import Mixture
-from counterpane.models.revision import network_rows
 from counterpane.seeds import random_generator
+from counterpane.tools.updating import network_rows
 
 MOST_STATES = 4096  # combinations of states of several treatments
 

@@ -10,7 +10,7 @@ from counterpane.errors import GraphError, ParameterError, unknown_name
 from counterpane.graphs import Cpdag, MixedGraph, UndirectedGraph
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.links import class_of
+from counterpane.tools.links import class_of
 
 _ARROWS = re.compile(r"\s*(<->|<-|->|--|↔|←|→|–|—)\s*")
 _KINDS = {"↔": "<->", "←": "<-", "→": "->", "–": "--", "—": "--"}

@@ -13,7 +13,7 @@ from counterpane.counts.source import CountSource
 from counterpane.data.schema import Variable
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError
-from counterpane.models.query import JointModel
+from counterpane.models.joint import JointModel
 from counterpane.typing import Floats, State
 
 

@@ -14,9 +14,8 @@ from counterpane.errors import ParameterError, shown_type
 from counterpane.graphs import Dag
 from counterpane.models.answer import Answer
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.evidence import evidence_codes, evidence_mapping
-from counterpane.models.exact import name_list
-from counterpane.models.query import JointModel
+from counterpane.models.evidence import evidence_codes, evidence_mapping, name_list
+from counterpane.models.joint import JointModel
 
 TWIN = "′"  # the mark of a column in the other world
 

@@ -16,7 +16,7 @@ from counterpane.data.schema import Schema, state_text
 from counterpane.errors import DataError, ParameterError, Setting, shown_type
 from counterpane.features import Potential
 from counterpane.inference import marginal
-from counterpane.models.query import JointModel
+from counterpane.models.joint import JointModel
 from counterpane.typing import Floats
 
 Tables: TypeAlias = Mapping[frozenset[str], Floats]

@@ -27,7 +27,7 @@ from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, TableSizeError
 from counterpane.graphs import Cpdag, MixedGraph
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.links import class_of
+from counterpane.tools.links import class_of
 from counterpane.typing import Floats
 
 DRAWS_AT_ONCE = 128

@@ -28,8 +28,8 @@ from counterpane.counts.source import CountSource, Policy
 from counterpane.errors import GraphError, NotIdentifiedError, ParameterError, Setting
 from counterpane.graphs import MixedGraph, m_separated
 from counterpane.models.answer import Answer
-from counterpane.models.exact import name_list
-from counterpane.models.query import JointModel
+from counterpane.models.evidence import name_list
+from counterpane.models.joint import JointModel
 
 IdentifyMethod = Literal["auto", "back-door", "front-door", "id"]
 

@@ -27,6 +27,7 @@ from rich.segment import Segment
 
 import counterpane as cp
 from counterpane.cli import COMMANDS
+from counterpane.cli.narrow_output import use_substitutes
 from counterpane.disk import as_path, check_writable
 from counterpane.errors import (
     Advice,
@@ -40,7 +41,7 @@ from counterpane.errors import (
 from counterpane.lazy import lazy
 from counterpane.present.table import many as many
 
-formats = lazy("counterpane.models.formats")
+formats = lazy("counterpane.formats")
 progress = lazy("counterpane.progress")
 
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
@@ -105,6 +106,7 @@ def run_program() -> None:
 
 
 def _run_program() -> None:
+    use_substitutes()
     debug = "--debug" in sys.argv
     sys.argv = [word for word in sys.argv if word != "--debug"]
     first = sys.argv[1] if len(sys.argv) > 1 else ""

@@ -65,7 +65,7 @@ def run_convert(
         raise ParameterError("no output file is named; add one, such as model.bif or model.svg.")
     check_output(output)
     if output.name.lower().removesuffix(".gz").endswith((".dot", ".png", ".svg")):
-        loaded.save_picture(output)
+        loaded.save(output)
     else:
         loaded.save(output, plain_names=plain_names)
     if as_json:

@@ -14,7 +14,7 @@ from counterpane.cli.evidence import evidence_of
 from counterpane.cli.options import DATA_HELP, MODEL_HELP, Evidence, Printing, Seed, complete_column
 from counterpane.lazy import lazy
 
-formats = lazy("counterpane.models.formats")
+formats = lazy("counterpane.formats")
 
 
 def run_effect(

@@ -21,7 +21,7 @@ from counterpane.cli.options import (
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.lazy import lazy
 
-effects = lazy("counterpane.models.effects")
+effects = lazy("counterpane.additive.effects")
 schemas = lazy("counterpane.data.schema")
 csv_text = lazy("counterpane.workflow.csv_text")
 model_rows = lazy("counterpane.workflow.model_rows")

@@ -101,13 +101,13 @@ def _interval(
     level: float,
 ) -> tuple[list[float], list[float]]:
     """The lower and upper ends of the credible intervals, in the order of the answer's rows."""
-    if not hasattr(model, "query_interval"):
+    if not isinstance(model, cp.BayesianNetwork):
         raise cp.CounterpaneError(
             f"{shown_type(model)} has no credible intervals; --interval is for Bayesian networks."
         )
     options = {"do": limits["do"]} if do else {}
-    found = model.query_interval(
-        list(columns), parsed.evidence, level=level, draws=DRAWS, random_state=0, **options
+    found = cp.query_interval(
+        model, list(columns), parsed.evidence, level=level, draws=DRAWS, random_state=0, **options
     )
     note(
         f"The {100 * level:g}% intervals express the uncertainty of the tables; the graph is taken "

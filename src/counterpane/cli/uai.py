@@ -20,7 +20,7 @@ from counterpane.cli.options import (
 from counterpane.lazy import lazy
 
 inference = lazy("counterpane.inference.limits")
-tasks = lazy("counterpane.models.formats.uai_tasks")
+tasks = lazy("counterpane.formats.uai_tasks")
 uai = lazy("counterpane.workflow.uai")
 
 

@@ -14,7 +14,7 @@ from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, shown_type
 from counterpane.inference.gibbs import Gibbs, Sampler
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.query import JointModel
+from counterpane.models.joint import JointModel
 from counterpane.seeds import random_generator
 from counterpane.typing import Floats
 
@@ -179,7 +179,7 @@ def cmll(
     settings = Gibbs(
         n_chains=1, burn_in=burn_in, n_samples=n_samples, random_state=rng, n_jobs=n_jobs
     )
-    sampler = Sampler(model.blanket, model.schema.names)
+    sampler = Sampler(model.engine.blanket, model.schema.names)
     for part in parts:
         rows += _sampled_logs(sampler, table, part, settings, prior)
     return row_score(rows, table)
@@ -193,7 +193,7 @@ def _table(model: JointModel, X: Any, *, gaps: bool = False) -> Table:
     if not hasattr(model, "pseudo_log_likelihood"):
         raise ParameterError(
             f"{shown_type(model)} tells one column by the others, and no whole rows; measure "
-            "its class_probabilities, or learn a model of all columns."
+            "its predict_proba, or learn a model of all columns."
         )
     X = X.rows() if isinstance(X, CountSource) else X
     same = isinstance(X, Table) and X.schema == model.schema

@@ -17,13 +17,12 @@ import numpy.typing as npt
 
 from counterpane._core import inference as kernels
 from counterpane.errors import Advice, TableSizeError
-from counterpane.features import Potential, check_cells
+from counterpane.features import MAX_CELLS, Potential, check_cells
 from counterpane.features.potential import LARGE, leveled
 from counterpane.inference.limits import Limits, current_limits
 from counterpane.memory import size_text
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control, Stopped
-from counterpane.ragged import offsets_of
 from counterpane.typing import Codes, Floats, Ints
 
 CELLS_PER_SECOND = 1.5e8  # of a plan's cliques, for the passes in both directions
@@ -34,6 +33,7 @@ SUM, MAXIMIZE, KEEP = 0, 1, 2  # stages of variables
 WEIGHT, MARGINALS, JOINT, BEST = range(4)  # tasks
 YEAR = 3.15e7
 RUN_CELLS = 2e8  # cells of the runs of one call
+QUICK_CELLS = 2e6  # of a plan that takes milliseconds, in which nobody waits for progress
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,9 @@ def coded_factors(
     involved = {*scopes, *every}
     present: Ints = np.ones_like(cards)
     present[list(involved)] = cards[list(involved)]
-    value_from = offsets_of([p.log_values.size for p in factors])
-    scope_from = offsets_of([len(p.scope) for p in factors])
+    value_from, scope_from = np.zeros((2, len(factors) + 1), dtype=np.int64)
+    np.cumsum([p.log_values.size for p in factors], out=value_from[1:])
+    np.cumsum([len(p.scope) for p in factors], out=scope_from[1:])
     codes = np.full(cards.size, -1, dtype=np.int64)
     known = {v: code for v, code in evidence.items() if v in involved}
     codes[list(known)] = list(known.values())
@@ -208,11 +209,11 @@ class ExactRun:
     def joint(self) -> tuple[Floats, float]:
         """(P(keep | evidence), axes in the order of `keep`; ln of the weight of the evidence)."""
         shape = self.cards[self._targets]
-        named = [
-            f"variable {v}" if self._names is None else repr(self._names[v]) for v in self._targets
-        ]
-        shown = ", ".join(named[:8]) + (f" and {len(named) - 8} more" if len(named) > 8 else "")
-        check_cells(shape.tolist(), f"the joint table of {shown}")
+        if shape.prod(dtype=float) > MAX_CELLS:
+            names = [f"variable {v}" for v in range(self.cards.size)]
+            named = [repr(self._names[v]) if self._names else names[v] for v in self._targets]
+            more = f" and {len(named) - 8} more" if len(named) > 8 else ""
+            check_cells(shape.tolist(), f"the joint table of {', '.join(named[:8])}{more}")
         flat, log_weight, _ = self._solve(JOINT, int(shape.prod()))
         return flat.reshape(shape), log_weight
 
@@ -293,6 +294,9 @@ class ExactRun:
             )  # fmt: skip
             return part, log_weight, best
 
+        if len(blocks) == 1 and plan.cells < QUICK_CELLS and limits.report is None:
+            yield work(0)
+            return
         control = Control.within(limits.hard_seconds, limits.report)
         try:
             with control.watching():

@@ -61,7 +61,7 @@ class Gibbs:
     n_chains: int = 4
     burn_in: int = 100
     n_samples: int = 1000
-    start: Mapping[str, Any] | None = None
+    start: Mapping[Any, Any] | None = None
     random_state: int | np.random.Generator | None = 0
     n_jobs: int = 1
 

@@ -31,7 +31,7 @@ from counterpane.learners.estimator import Config, Estimator
 from counterpane.learners.gap_policy import GapPolicy, policy_of_source
 from counterpane.memory import memory_errors
 from counterpane.models.edges import Edges
-from counterpane.models.query import JointModel
+from counterpane.models.joint import JointModel
 from counterpane.models.record import (
     DataRecord,
     LearnerRecord,
@@ -40,6 +40,7 @@ from counterpane.models.record import (
 )
 from counterpane.plotting import draw_plot
 from counterpane.progress import Report
+from counterpane.tools.links import equivalence_graph
 
 if TYPE_CHECKING:
     from counterpane.learners import notebook
@@ -111,8 +112,8 @@ class Learner(Estimator, ABC):
 
     @property
     def cpdag_(self) -> Any:
-        """The equivalence class of the network, a networkx graph; see `BayesianNetwork.cpdag`."""
-        return self.model_.cpdag
+        """The equivalence class of the network, a networkx graph; see `cp.equivalence_graph`."""
+        return equivalence_graph(self.model_)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`.
@@ -203,7 +204,7 @@ class Learner(Estimator, ABC):
         model, table = vars(self).get("model_"), vars(self).get("_table")
         has_own = getattr(model, "rows", None) is not None  # those that a classifier averages over
         if table is not None and isinstance(model, JointModel) and not has_own:
-            model.keep_rows(table() if callable(table) else table)
+            model.training_rows = table() if callable(table) else table
 
     def _set_record(self, record: LearningRecord) -> None:
         """Store how the model was learned."""

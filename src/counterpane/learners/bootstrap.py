@@ -34,12 +34,14 @@ from counterpane.learners.sample_intervals import (
     columns_cut_by_rule,
     in_number_order,
 )
+from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.edges import Edges, edges_by_share
-from counterpane.models.query import JointModel
+from counterpane.models.joint import JointModel
 from counterpane.parallel import thread_pool
 from counterpane.plotting import draw_plot
 from counterpane.progress import Control, Report, Stopped, TextBar
 from counterpane.seeds import random_generator
+from counterpane.tools.links import equivalence_graph
 from counterpane.typing import Floats
 
 if TYPE_CHECKING:
@@ -145,7 +147,7 @@ class BootstrapResult:
 
         An edge has a direction if more than half of all samples have it, and at least three
         quarters of those that join the pair; any other edge is undirected: it is there in both
-        directions, with `directed=False`, as in `BayesianNetwork.cpdag`. With `equivalence=False`
+        directions, with `directed=False`, as in `cp.equivalence_graph`. With `equivalence=False`
         in `bootstrap` every edge has its stronger direction. The strongest edges come first; one
         that would close a directed cycle is left without a direction, or left out where every edge
         has one. `share` of an edge is the share of the samples that have it as it is drawn.
@@ -452,7 +454,7 @@ def _class_of(learner: Any, graph: Any, names: tuple[str, ...]) -> Any:
     """The equivalence class of a learner's network; its graph itself if it is no network."""
     model = getattr(learner, "model_", None)
     if isinstance(model, JointModel):
-        return getattr(model, "cpdag", graph)
+        return equivalence_graph(model) if isinstance(model, BayesianNetwork) else graph
     if nx.is_directed_acyclic_graph(graph):
         return cpdag(Dag.from_networkx(graph, names)).to_networkx(names)
     return graph

@@ -30,7 +30,7 @@ import numpy as np
 
 from counterpane.data.schema import Schema
 from counterpane.errors import CounterpaneError, FitError
-from counterpane.models.formats.native import Content, read_native, write_native
+from counterpane.formats.native import Content, read_native, write_native
 from counterpane.typing import Array
 
 GROWS = "the number of rows changes"
@@ -69,12 +69,13 @@ def read_checkpoint(
     schema: Schema,
     fingerprint: Mapping[str, Any],
     fresh: S,
+    kind: Any,
     check: Callable[[S], None],
 ) -> Saved[S]:
     """Read the state that `write_checkpoint` wrote.
 
-    `fresh` is the first state of the search, and `check` raises ValueError for a state that the
-    search cannot have.
+    `fresh` is the first state of the search, `kind` the type of all, and `check` raises ValueError
+    for a state that the search cannot have.
     """
     content = read_native(path)
     note = content.note
@@ -86,7 +87,7 @@ def read_checkpoint(
         )
     try:
         arrays = list(split_arrays(note["shapes"], content.arrays))
-        state = Unpacking(arrays).unpack(note["state"], type(fresh), fresh, "the state")
+        state = Unpacking(arrays).unpack(note["state"], kind, fresh, "the state")
         check(state)
         trace = [_checked_record(record) for record in note["trace"]]
         return Saved(state, trace, float(note["spent"]))

@@ -82,6 +82,10 @@ class Search(ABC, Generic[S]):
     def done(self, state: S) -> bool:
         """Whether the search has ended."""
 
+    def state_type(self, fresh: S) -> Any:
+        """The type of states, of which `fresh` is the first."""
+        return type(fresh)
+
     def check(self, state: S) -> None:
         """Raise a `ValueError` for a state from a file that this search cannot have."""
 
@@ -231,4 +235,4 @@ class Driver:
         if self.checkpoint is None or not Path(self.checkpoint).exists():
             return Saved(fresh, [], 0.0)
         where = self.checkpoint, self.schema, self.fingerprint
-        return read_checkpoint(*where, fresh, search.check)
+        return read_checkpoint(*where, fresh, search.state_type(fresh), search.check)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from counterpane.models.edges import LEAST_SAMPLES
-from counterpane.models.links import arrow_names
-from counterpane.models.pictures import DRAWN_NODES, edge_titles, graph_html, mixed_texts
 from counterpane.present.html import folded, framed
 from counterpane.present.table import TextTable
+from counterpane.tools.links import arrow_names
+from counterpane.tools.pictures import DRAWN_NODES, edge_titles, graph_html, mixed_texts
 
 
 def learner_html(learner: Any) -> str:

@@ -64,8 +64,9 @@ _Row = LearnerEntry
 LEARNERS = (
     _Row("interaction", "InteractionClassifier",
          "classifiers.interactions.interaction_classifier", "classifier", "interaction-classifier"),
-    _Row("boosted-tables", "BoostedTables", "classifiers.boosted_tables", "classifier",
-         "interaction-classifier"),
+    _Row("boosted-tables", "InteractionClassifier",
+         "classifiers.interactions.interaction_classifier", "classifier", "interaction-classifier",
+         {"parts": "trees"}),
     _Row("markov", "MarkovClassifier", "classifiers.faces.markov_classifier", "classifier",
          "markov-classifier"),
     _Row("bnc", "BayesNetClassifier", "classifiers.bayes_net_classifier", "classifier",

@@ -1,24 +1,21 @@
 """Models: final distributions that answer questions."""
 
 from counterpane.models.answer import Answer
-from counterpane.models.base import ClassModel, Model
+from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.hybrid_random_field import HybridRandomField
+from counterpane.models.joint import JointModel
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
-from counterpane.models.query import JointModel
-from counterpane.models.storage import load
 
 __all__ = [
     "Answer",
     "BayesianNetwork",
-    "ClassModel",
     "DependencyNetwork",
     "HybridRandomField",
     "JointModel",
     "MarkovNetwork",
     "Mixture",
     "Model",
-    "load",
 ]

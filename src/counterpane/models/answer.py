@@ -13,7 +13,7 @@ from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.export import Exportable
 from counterpane.data.schema import Variable, state_text
 from counterpane.errors import ParameterError, unknown_name, visible
-from counterpane.models.certainty import Certainty
+from counterpane.inference.certainty import Certainty
 from counterpane.plotting import draw_plot
 from counterpane.present.table import LISTED, Heading, TextTable, right
 from counterpane.typing import Array, Floats, State

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from counterpane.data.columns import Column, Labels, Numbers
 from counterpane.data.export import frame_like
 from counterpane.data.schema import Schema, Variable, state_text
 from counterpane.errors import ParameterError, Setting, shown_type
-from counterpane.lazy import lazy
-from counterpane.models.formats import (
+from counterpane.formats import (
     NATIVE,
     Conditionals,
     Factors,
@@ -24,30 +23,20 @@ from counterpane.models.formats import (
     suffixes_for,
     write_network,
 )
-from counterpane.models.formats.native import Content, write_native
+from counterpane.formats.native import Content, write_native
 from counterpane.models.record import LearningRecord
 from counterpane.models.typed_values import plain
-from counterpane.plotting import draw_plot, open_explorer
+from counterpane.plotting import draw_plot, open_explorer, use_tool
 from counterpane.typing import Array, Floats
 
-if TYPE_CHECKING:
-    from counterpane.models import pictures
-    from counterpane.models.effects import Explanation
-    from counterpane.models.links import ModelLinks
-else:
-    pictures = lazy("counterpane.models.pictures")
-
-
-Marginals: TypeAlias = Sequence[Floats | None] | None
-"""P(v) of each variable, None where it is not known."""
+PICTURES = (".dot", ".svg", ".png")
 
 
 class Model(ABC):
     """A fitted model of the columns of `schema`.
 
-    Those that predict a class are a `ClassModel`; those with a distribution over all columns are a
-    `JointModel`, which answers questions. `record` says how the model was learned, and
-    is saved with it.
+    All predict a class. Those with a distribution over all columns are a `JointModel`, which
+    answers questions. `record` says how the model was learned, and is saved with it.
     """
 
     kind: ClassVar[str]
@@ -65,30 +54,31 @@ class Model(ABC):
     ) -> Self:
         """The model that `to_arrays` described."""
 
-    @accepts(target=STRING | NONE)
-    def links(self, *, target: str | None = None, marginals: Marginals = None) -> ModelLinks:
-        """The edges or interactions of the model, the strongest first.
+    @accepts(target=STRING | NONE, as_frame=BOOLEAN)
+    def predict_proba(self, X: Any, target: str | None = None, *, as_frame: bool = False) -> Any:
+        """P(target | row) for each row of a frame, shape (n_rows, states of the target).
 
-        Each `Link` has the positions of its columns, a strength in the unit `measure` of the
-        result, whether it is directed, and its share where the model stores one. `target` is the
-        class whose interactions a mixture of classifiers shows. `marginals`, P(v) for each
-        variable, weight the tables of a network that was not learned from rows; uniform by default.
+        What a row does not tell, or tells in a state that the model does not know, is averaged
+        over. Without `target` it is the class that the model was learned for. With `as_frame` it is
+        a frame of the kind of `X` (pandas in, pandas out) with the most probable state, and the
+        probability of each.
 
         >>> import counterpane as cp
-        >>> links = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_.links()
-        >>> links.shape, links.measure, links.links[0].scope
-        ('dag', 'bits per row', (2, 3))
+        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
+        >>> rows = {"sex": ["male", "female"]}
+        >>> model.predict_proba(rows, "survived").round(2).tolist()
+        [[0.79, 0.21], [0.27, 0.73]]
+        >>> predictions = model.predict_proba(rows, "survived", as_frame=True)
+        >>> predictions["predicted"], [round(p, 2) for p in predictions["P(yes)"]]
+        (['no', 'yes'], [0.21, 0.73])
         """
-        return self._links(target, marginals)
+        name = class_name(self, target)
+        probabilities = self._class_probabilities(X, name)
+        return prediction_frame(X, self.schema[name], probabilities) if as_frame else probabilities
 
     @abstractmethod
-    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
-        """As `links`."""
-
-    @property
-    def class_only(self) -> bool:
-        """Whether the model knows P(class | other columns) and nothing else."""
-        return False
+    def _class_probabilities(self, X: Any, target: str) -> Floats:
+        """As `predict_proba`, of a class that is named."""
 
     @accepts()
     def update(self, X: Any, sample_weight: Any = None) -> Any:
@@ -111,16 +101,8 @@ class Model(ABC):
         """
         return open_explorer(self, path, **options)
 
-    @accepts(path=PATH)
-    def save_picture(self, path: str | os.PathLike[str]) -> None:
-        """Write the graph as a picture: `.svg`, `.png` (by matplotlib) or `.dot` (Graphviz).
-
-        Arrows are the edges whose direction the data decide; the others are lines.
-        """
-        pictures.write_picture(self, path)
-
     def _repr_html_(self) -> str:
-        return pictures.model_html(self, repr(self))
+        return str(use_tool("model_html", self, repr(self)))
 
     @accepts(path=PATH, plain_names=BOOLEAN)
     def save(self, path: str | os.PathLike[str], *, plain_names: bool = True) -> None:
@@ -134,9 +116,14 @@ class Model(ABC):
         file has the original texts only. For Libra, which knows no names, Bayesian networks are
         written as `.bn`, Markov networks as `.mn`, dependency networks as `.dn` or `.cn`. A further
         `.gz` compresses.
+
+        `.svg`, `.png` (by matplotlib) and `.dot` (Graphviz) are pictures of the graph: arrows are
+        the edges whose direction the data decide; the others are lines.
         """
         suffix, network = suffix_of(path), self._network()
-        if suffix == NATIVE:
+        if suffix in PICTURES:
+            use_tool("write_picture", self, path)
+        elif suffix == NATIVE:
             arrays = self.to_arrays() | self._row_arrays()
             content = Content(self.kind, self.schema, arrays, plain(self.record))
             write_native(path, content)
@@ -146,7 +133,7 @@ class Model(ABC):
             suffixes = ", ".join([NATIVE, *suffixes_for(network)])
             raise ParameterError(
                 f"{shown_type(self)} cannot be saved as {suffix!r}; known "
-                f"suffixes: {suffixes}, each also with .gz."
+                f"suffixes: {suffixes}, each also with .gz; pictures: {', '.join(PICTURES)}."
             )
 
     def _row_arrays(self) -> dict[str, Array]:
@@ -158,43 +145,17 @@ class Model(ABC):
         return None
 
 
-class ClassModel(Model):
-    """A model that predicts a class from the other columns."""
-
-    @abstractmethod
-    def class_probabilities(self, frame: Any, target: str | None = None) -> Floats:
-        """P(target | row) for each row of a frame, shape (n_rows, states of the target)."""
-
-    @abstractmethod
-    def explain(self, row: Any, target: str | None = None) -> Explanation:
-        """What each interaction adds to the log-odds of the classes of one row, largest first."""
-
-    @accepts(target=STRING | NONE)
-    def predict_frame(self, frame: Any, target: str | None = None) -> Any:
-        """The most probable state of the target in each row, and the probability of each state.
-
-        A frame of the kind of `frame`: pandas in, pandas out. Rows are read as in
-        `class_probabilities`.
-
-        >>> import counterpane as cp
-        >>> model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
-        >>> predictions = model.predict_frame({"sex": ["male", "female"]}, "survived")
-        >>> predictions["predicted"], [round(p, 2) for p in predictions["P(yes)"]]
-        (['no', 'yes'], [0.21, 0.73])
-        """
-        probabilities = self.class_probabilities(frame, target)
-        return prediction_frame(frame, self.schema[self._class_name(target)], probabilities)
-
-    def _class_name(self, target: str | None) -> str:
-        """The class: the one that is named, else the one that the model was learned for."""
-        name = target or self.record.data.target
-        if name is None:
-            raise ParameterError(
-                "the model was learned for no class; name the column to predict with ",
-                Setting("target"),
-                ".",
-            )
-        return name
+def class_name(model: Model, target: str | None) -> str:
+    """The class that is predicted: the one that is named, else the one that was learned for."""
+    own = getattr(model, "target", None)
+    name = target or (model.record.data.target if own is None else own.name)
+    if name is None:
+        raise ParameterError(
+            "the model was learned for no class; name the column to predict with ",
+            Setting("target"),
+            ".",
+        )
+    return name
 
 
 def prediction_frame(frame: Any, target: Variable, probabilities: Floats) -> Any:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,7 @@ import numpy.typing as npt
 from counterpane.checks import (
     BOOLEAN,
     CHOICE,
-    EVIDENCE,
-    INTEGER,
-    INTERVENTION,
     MAPPING,
-    NAMES,
     NONE,
     NUMBER,
     accepts,
@@ -28,38 +24,29 @@ from counterpane.data.encoding import Unseen
 from counterpane.data.schema import Schema, state_text
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError, Setting
-from counterpane.features import Blanket, Potential
+from counterpane.features import Potential
+from counterpane.formats import Network
 from counterpane.graphs import Dag
+from counterpane.inference.answering import ProductEngine
 from counterpane.inference.completion import Completion
-from counterpane.inference.sampling import answer_interval, sample_forward
-from counterpane.lazy import lazy
-from counterpane.models.answer import Answer, Interval
-from counterpane.models.base import Marginals
-from counterpane.models.estimate import Approximator
+from counterpane.inference.question import CodedEvidence
+from counterpane.inference.sampling import sample_forward
+from counterpane.models.edges import Edges
 from counterpane.models.evidence import (
-    CodedEvidence,
     Evidence,
     Intervention,
     encode_evidence,
     intervention_codes,
 )
-from counterpane.models.exact import check_n_rows
 from counterpane.models.flat_tables import as_numbers, cut_at, joined_tables, shaped_tables
-from counterpane.models.formats import Network
-from counterpane.models.query import JointModel
+from counterpane.models.interventions import cut_network
+from counterpane.models.joint import JointModel
 from counterpane.models.record import LearningRecord
+from counterpane.models.samples import check_n_rows
+from counterpane.plotting import use_tool
 from counterpane.ragged import flatten
 from counterpane.seeds import random_generator
 from counterpane.typing import Array, Codes, Floats
-
-if TYPE_CHECKING:
-    from counterpane.models import links as model_links
-    from counterpane.models import revision
-    from counterpane.models.edges import Edges
-    from counterpane.models.links import ModelLinks
-else:  # counts come with them, and a question needs none
-    model_links = lazy("counterpane.models.links")
-    revision = lazy("counterpane.models.revision")
 
 TOLERANCE = 1e-6
 
@@ -190,49 +177,24 @@ class BayesianNetwork(JointModel):
         """The structure as a networkx graph whose nodes are the column names."""
         return self.dag.to_networkx(self.schema.names)
 
-    @property
-    def cpdag(self) -> Any:
-        """The Markov equivalence class as a networkx `DiGraph` of column names.
-
-        An edge whose direction the class leaves open is there in both directions; the edge
-        attribute `directed` is False. Directions that a user required of the learner count as
-        known.
-
-        >>> pair = BayesianNetwork(
-        ...     Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), [[0.7, 0.3], [[0.9, 0.1], [0.4, 0.6]]]
-        ... )
-        >>> sorted(pair.cpdag.edges)
-        [('x0', 'x1'), ('x1', 'x0')]
-        """
-        return model_links.class_of(self).to_networkx(self.schema.names)
-
     def edge_strengths(self) -> Edges:
         """Return the edges with their strength in bits per row, strongest first.
 
         Mutual information of parent and child given the child's other parents, corrected for
         chance; see `counterpane.independence.edge_strength`. Empty if not learned from rows.
         """
-        return model_links.strengths_of(self)
-
-    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
-        return model_links.network_links(self, marginals)
+        found: Edges = use_tool("strengths_of", self)
+        return found
 
     @property
     def n_parameters(self) -> int:
         """The number of free parameters, Σ_i q_i (r_i − 1)."""
         return sum(table.size // table.shape[-1] * (table.shape[-1] - 1) for table in self.tables)
 
-    def to_potentials(self) -> tuple[Potential, ...]:
-        """ln P(i | parents) for each i, with the scope (parents…, i)."""
-        return self._potentials
-
     @cached_property
-    def _potentials(self) -> tuple[Potential, ...]:
-        with np.errstate(divide="ignore"):
-            return tuple(
-                Potential((*self._parents[i], i), np.log(table))
-                for i, table in enumerate(self.tables)
-            )
+    def engine(self) -> NetworkEngine:
+        """What answers questions in codes; its potentials are ln P(i | parents), child last."""
+        return NetworkEngine(self)
 
     def score_samples(self, X: Any) -> Floats:
         """ln P(observed cells of a row), natural log, (n_rows,); −∞ for an impossible row.
@@ -272,37 +234,17 @@ class BayesianNetwork(JointModel):
     def _shown(self, codes: Codes) -> Floats:
         """ln P(the cells that are not missing), one number a row."""
         distinct, place = np.unique(codes, axis=1, return_inverse=True)
-        scopes = [p.scope for p in self._potentials]
+        scopes = [p.scope for p in self.engine.potentials]
         rows = Completion(scopes, self.schema.cards, distinct, self.schema.names)
-        logs = [p.log_values for p in self._potentials]
+        logs = [p.log_values for p in self.engine.potentials]
         return rows.expected(logs, np.ones(distinct.shape[1]))[1][place.reshape(-1)]
 
-    @accepts(n=INTEGER, evidence=EVIDENCE)
-    def sample_weighted(
-        self,
-        n: int,
-        evidence: Evidence = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> Table:
-        """A table of `n` weighted rows from P(row | evidence), by likelihood weighting.
-
-        Variables in the evidence are set; each other variable is drawn given its parents. The
-        weight of a row is the probability of the evidence given the parents in that row. No large
-        table is needed, whatever the graph. The weights sum to the effective sample size, (Σ w)² /
-        Σ w²: if the table's `total_weight` is small, the evidence is far from the prior, and more
-        rows are needed.
-
-        >>> network = BayesianNetwork(
-        ...     Schema.from_cards([2, 2]), Dag(2, [(0, 1)]), [[0.7, 0.3], [[0.9, 0.1], [0.4, 0.6]]]
-        ... )
-        >>> table = network.sample_weighted(10_000, {"x1": 1}, random_state=0)
-        >>> smokers = table.weights[table.codes[0] == 1].sum() / table.total_weight
-        >>> round(float(smokers), 2), round(table.total_weight) < table.n_rows
-        (0.72, True)
-        """
-        coded = encode_evidence(self.schema, evidence)
-        order, rng = self.dag.topological_order(), random_generator(random_state)
-        rows = check_n_rows(n, self.schema)
+    def _sample_weighted(self, n: int, evidence: Evidence, do: Intervention, seed: Any) -> Table:
+        if do:
+            intervention_codes(self.schema, do, evidence)
+            return self.do(do)._sample_weighted(n, evidence, None, seed)
+        coded, rng = encode_evidence(self.schema, evidence), random_generator(seed)
+        order, rows = self.dag.topological_order(), check_n_rows(n, self.schema)
         codes, logs = sample_forward(self.tables, self._parents, order, coded.codes, rows, rng)
         with np.errstate(divide="ignore"):
             for v, weights in coded.weights.items():
@@ -315,44 +257,6 @@ class BayesianNetwork(JointModel):
         weights = np.exp(logs - logs.max())
         return Table(self.schema, codes, weights * (weights.sum() / (weights @ weights)))
 
-    @accepts(variables=NAMES, evidence=EVIDENCE, do=INTERVENTION, level=NUMBER, draws=INTEGER)
-    def query_interval(
-        self,
-        variables: str | Iterable[str],
-        evidence: Evidence = None,
-        *,
-        do: Intervention = None,
-        level: float = 0.95,
-        draws: int = 200,
-        random_state: int | np.random.Generator | None = None,
-    ) -> Interval:
-        """The mean of P(variables | evidence) and its credible interval.
-
-        Each table's row is drawn from its Dirichlet posterior, with the parameters strength ×
-        table; the interval is the middle `level` of the answers, for each state. It expresses the
-        uncertainty of the parameters; the graph is taken as certain.
-        """
-        if self.strengths is None:
-            raise ParameterError(
-                "the network does not say how certain its tables are; learn it from data, or pass "
-                "strengths, one for each row of a table."
-            )
-        answer = self.query(variables, evidence, do=do, method="exact")  # checks all of it
-        model, evidence = self._after(do, evidence)
-        assert model.strengths is not None
-        coded = encode_evidence(self.schema, evidence)
-        queried = self.schema.indices(answer.names)
-        families = {
-            p.scope: model.strengths[p.scope[-1]][..., None] * model.tables[p.scope[-1]]
-            for p in model._relevant({*queried, *coded.variables})
-        }
-        rng = random_generator(random_state)
-        bounds = answer_interval(
-            families, self.schema.cards, queried, coded.codes, coded.weight_potentials(),
-            level=level, draws=draws, rng=rng,
-        )  # fmt: skip
-        return Interval(*(Answer(answer.variables, p) for p in bounds))
-
     @accepts(states=MAPPING)
     def do(self, states: Mapping[str, Any]) -> BayesianNetwork:
         """The network after an intervention: `states` are set, and edges into them are cut.
@@ -364,7 +268,7 @@ class BayesianNetwork(JointModel):
         >>> round(network.query("x0", {"x1": 1})[1], 4), network.do({"x1": 1}).query("x0")[1]
         (0.8889, 0.5)
         """
-        return revision.cut_network(self, intervention_codes(self.schema, states))
+        return cut_network(self, intervention_codes(self.schema, states))
 
     @accepts(missing=CHOICE, unseen=CHOICE)
     def update(
@@ -389,30 +293,10 @@ class BayesianNetwork(JointModel):
         >>> int(model.strengths[0]), int(model.update(titanic).strengths[0])
         (2202, 4403)
         """
-        return revision.updated_network(self, X, sample_weight, missing, unseen)
-
-    def _relevant(self, nodes: set[int]) -> Sequence[Potential]:
-        """The families of `nodes` and their ancestors: the rest is barren and sums to 1."""
-        return [self._potentials[i] for i in sorted({*nodes, *self.dag.ancestors(nodes)})]
-
-    def _estimator(self, nodes: set[int]) -> Approximator:
-        relevant = self._relevant(nodes)
-        if len(relevant) == len(self.schema):
-            return self._approximator
-        # Chains mix better without the families of barren nodes, which then are uniform.
-        blanket = Blanket(self.schema.cards, relevant, self.schema.names)
-        return Approximator(self.schema, blanket, lambda: relevant)
-
-    def _draw(
-        self,
-        n: int,
-        coded: CodedEvidence,
-        rng: np.random.Generator,
-    ) -> Codes | None:
-        if coded.variables:
-            return super()._draw(n, coded, rng)
-        order = self.dag.topological_order()
-        return sample_forward(self.tables, self._parents, order, {}, n, rng)[0]
+        network: BayesianNetwork = use_tool(
+            "updated_network", self, X, sample_weight, missing, unseen
+        )
+        return network
 
     def _network(self) -> Network:
         return Network(self.schema, self.dag, self.tables)
@@ -487,6 +371,25 @@ class BayesianNetwork(JointModel):
             )
         strength.flags.writeable = False
         return strength
+
+
+class NetworkEngine(ProductEngine):
+    """Answers of a Bayesian network; rows without evidence are drawn along its graph."""
+
+    def __init__(self, model: BayesianNetwork) -> None:
+        parents = [model.dag.parents(i) for i in range(model.dag.n)]
+        with np.errstate(divide="ignore"):
+            potentials = [
+                Potential((*parents[i], i), np.log(table)) for i, table in enumerate(model.tables)
+            ]
+        super().__init__(model.schema.cards, model.schema.names, potentials, parents=parents)
+        self.tables, self.order = model.tables, model.dag.topological_order
+
+    def draw(self, n: int, coded: CodedEvidence, rng: np.random.Generator) -> Codes | None:
+        """Codes (n_variables, n) of independent rows given the evidence; None if impossible."""
+        if coded.variables or self.parents is None:
+            return super().draw(n, coded, rng)
+        return sample_forward(self.tables, self.parents, self.order(), {}, n, rng)[0]
 
 
 def _check_lengths(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,21 +13,15 @@ from counterpane.data.schema import Schema
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
 from counterpane.features import Blanket, Potential, Rules, Tree, check_cells
 from counterpane.features.parts import Part, check_part
+from counterpane.formats import Conditionals
 from counterpane.graphs import UndirectedGraph
+from counterpane.inference.answering import Engine
+from counterpane.inference.question import CodedEvidence
 from counterpane.lazy import lazy
-from counterpane.models.base import Marginals
-from counterpane.models.evidence import CodedEvidence
-from counterpane.models.formats import Conditionals
-from counterpane.models.query import JointModel
+from counterpane.models.joint import JointModel
 from counterpane.models.record import LearningRecord
 from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Array, Codes, Floats, Ints
-
-if TYPE_CHECKING:
-    from counterpane.models import links as model_links
-    from counterpane.models.links import ModelLinks
-else:
-    model_links = lazy("counterpane.models.links")
 
 nx = lazy("networkx")
 KINDS = (Potential, Rules, Tree)
@@ -98,9 +92,9 @@ class DependencyNetwork(JointModel):
         )
 
     @cached_property
-    def blanket(self) -> Blanket:
-        """The conditionals compiled."""
-        return Blanket.of_conditionals(self.schema.cards, self.conditionals, self.schema.names)
+    def engine(self) -> ConditionalEngine:
+        """What answers questions in codes."""
+        return ConditionalEngine(self)
 
     @property
     def graph(self) -> Any:
@@ -118,19 +112,11 @@ class DependencyNetwork(JointModel):
 
     @property
     def _edges(self) -> list[tuple[int, int]]:
-        return [(u, v) for v in range(len(self.schema)) for u in self.blanket.neighbors(v)]
-
-    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
-        return model_links.conditional_links(self)
+        return [(u, v) for v in range(len(self.schema)) for u in self.engine.blanket.neighbors(v)]
 
     @accepts()
     def score_samples(self, X: Any) -> Floats:
         """Raises an error: rows have no probability without a joint distribution."""
-        raise _no_joint()
-
-    @accepts()
-    def to_potentials(self) -> tuple[Potential, ...]:
-        """Raises: conditionals that need not agree are no product of potentials."""
         raise _no_joint()
 
     def _network(self) -> Conditionals:
@@ -147,46 +133,77 @@ class DependencyNetwork(JointModel):
         """The network that `to_arrays` described."""
         return cls(schema, from_part_arrays(schema.cards, arrays), record=record)
 
-    def _has_exact(self, queried: Sequence[int], told: Collection[int]) -> bool:
-        """Whether one variable is queried and all that its conditional reads is told."""
-        return len(queried) == 1 and set(told).issuperset(self.blanket.neighbors(queried[0]))
 
-    def _ask(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[Floats, float]:
-        if not self._has_exact(queried, coded.codes):
+class ConditionalEngine(Engine):
+    """Answers of conditionals that need not agree: one variable given all that it depends on."""
+
+    def __init__(self, model: DependencyNetwork) -> None:
+        super().__init__(model.schema.cards, model.schema.names)
+        self.conditionals = model.conditionals
+
+    @cached_property
+    def blanket(self) -> Blanket:
+        """The conditionals compiled."""
+        return Blanket.of_conditionals(self.cards, self.conditionals, self.names)
+
+    @property
+    def potentials(self) -> tuple[Potential, ...]:
+        """Raises: conditionals that need not agree are no product of potentials."""
+        raise _no_joint()
+
+    def has_exact(self, queried: Sequence[int], known: Collection[int]) -> bool:
+        """Whether one variable is queried and all that its conditional reads is known."""
+        return len(queried) == 1 and set(known).issuperset(self.blanket.neighbors(queried[0]))
+
+    def ask(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[Floats, float]:
+        if not self.has_exact(queried, coded.codes):
             raise _no_joint()
         codes = np.array([list(coded.codes.values())], dtype=np.uint16).T
         found = self._conditional(queried[0], tuple(coded.codes), codes)[0]
         found *= coded.weights.get(queried[0], 1.0)
         if not found.any():
             raise EvidenceError(
-                f"the virtual evidence on {self.schema.names[queried[0]]!r} rules out each state "
-                "that is possible given the rest; change it."
+                f"the virtual evidence on {self.names[queried[0]]!r} rules out each state that is "
+                "possible given the rest; change it."
             )
         return found / found.sum(), 0.0
 
-    def _ask_rows(
+    def ask_each(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[list[Floats], float]:
+        if len(queried) != 1:
+            raise _no_joint()
+        return [self.ask(queried, coded)[0]], 0.0
+
+    def ask_rows(
         self, queried: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> tuple[Floats, Floats]:
-        full = (codes < self.schema.cards[list(columns), None]).all(axis=1)
-        if not self._has_exact(queried, np.array(columns)[full].tolist()):
+        full = (codes < self.cards[list(columns), None]).all(axis=1)
+        if not self.has_exact(queried, np.array(columns)[full].tolist()):
             raise _no_joint()
         return self._conditional(queried[0], columns, codes), np.zeros(codes.shape[1])
 
-    def _conditional(self, v: int, columns: Sequence[int], codes: Codes) -> Floats:
-        """P(v | row), exactly, for rows that tell all that it depends on."""
-        rows: Codes = np.zeros((len(self.schema), codes.shape[1]), dtype=np.uint16)
-        rows[list(columns)] = np.minimum(codes, self.schema.cards[list(columns), None] - 1)
-        return np.exp(self.blanket.full_conditionals(rows, [v]))
+    def ask_best(
+        self, queried: Sequence[int], coded: CodedEvidence
+    ) -> tuple[dict[int, int], float]:
+        raise _no_joint()
 
-    def _log_evidence(self, log_weight: float, coded: CodedEvidence) -> float:
+    def draw(self, n: int, coded: CodedEvidence, rng: np.random.Generator) -> Codes | None:
+        raise _no_joint()
+
+    def log_evidence(self, log_weight: float, coded: CodedEvidence) -> float:
         if coded.variables:
             raise _no_joint()
         return 0.0
 
-    def _log_evidence_rows(
+    def log_evidence_rows(
         self, log_weights: Floats, queried: Sequence[int], columns: Sequence[int], codes: Codes
     ) -> Floats:
         raise _no_joint()
+
+    def _conditional(self, v: int, columns: Sequence[int], codes: Codes) -> Floats:
+        """P(v | row), exactly, for rows that tell all that it depends on."""
+        rows: Codes = np.zeros((len(self.cards), codes.shape[1]), dtype=np.uint16)
+        rows[list(columns)] = np.minimum(codes, self.cards[list(columns), None] - 1)
+        return np.exp(self.blanket.full_conditionals(rows, [v]))
 
 
 def _no_joint() -> ParameterError:

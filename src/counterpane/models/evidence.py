@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from counterpane.data.dates import date_texts
 from counterpane.data.encoding import Unseen as Unseen
 from counterpane.data.intervals import training_range
 from counterpane.data.ranges import Range, number_of
-from counterpane.data.schema import Schema, Variable
+from counterpane.data.schema import MISSING, Schema, Variable
 from counterpane.data.table import Table
-from counterpane.errors import DataError, EvidenceError, ParameterError, shown_type
-from counterpane.features import Potential
+from counterpane.errors import Advice, DataError, EvidenceError, ParameterError, shown_type
+from counterpane.inference.question import CodedEvidence
 from counterpane.typing import Codes, Floats
 
 Evidence = Mapping[str, Any] | None
@@ -32,24 +32,15 @@ Intervention = Mapping[str, Any] | None
 """Name → the state that it is set to: one state of each, as in evidence."""
 
 
-class CodedEvidence(NamedTuple):
-    """Evidence in codes: variable → code, and variable → weights of its states."""
-
-    codes: Mapping[int, int]
-    weights: Mapping[int, Floats]
-
-    @property
-    def variables(self) -> set[int]:
-        """All variables with evidence."""
-        return {*self.codes, *self.weights}
-
-    def weight_potentials(self) -> list[Potential]:
-        """The logs of the weights as potentials."""
-        with np.errstate(divide="ignore"):
-            return [Potential((v,), np.log(weights)) for v, weights in self.weights.items()]
-
-
-NO_EVIDENCE = CodedEvidence({}, {})
+def name_list(variables: str | Iterable[str]) -> list[str]:
+    """The names of the variables in a question, of which one may be passed alone."""
+    if isinstance(variables, str):
+        return [variables]
+    if not isinstance(variables, Iterable):
+        raise ParameterError(
+            f"{variables!r} names no column; pass the name of a column, or a list of names."
+        )
+    return list(variables)
 
 
 def evidence_mapping(evidence: Any, what: str = "evidence") -> Mapping[str, Any]:
@@ -192,6 +183,68 @@ def evidence_text(name: str, value: Any) -> str:
     if isinstance(value, set | frozenset | list | tuple):
         return f"{name} in {{{', '.join(sorted(map(repr, value)))}}}"
     return f"{name}={value!r}"
+
+
+def conflict_error(
+    schema: Schema, conflict: CodedEvidence, evidence: Evidence = None, row: int | None = None
+) -> EvidenceError:
+    """The error of evidence whose part, the conflict, has probability zero."""
+    names, values = schema.names, evidence or {}
+    states = {v: schema[v].states[code] for v, code in conflict.codes.items()}
+    texts = [f"{names[v]}={MISSING if s is None else repr(s)}" for v, s in states.items()]
+    texts += [
+        evidence_text(names[v], values[names[v]])
+        if names[v] in values
+        else f"the virtual evidence on {names[v]!r}"
+        for v in conflict.weights
+    ]
+    where = "" if row is None else f"row {row}: "
+    way = "change or drop one of it" if row is None else "change it, or pass impossible='prior'"
+    return EvidenceError(
+        f"{where}the evidence {', '.join(texts)} has probability zero under the model; {way}."
+    )
+
+
+def asked_positions(schema: Schema, names: Sequence[str], coded: CodedEvidence) -> tuple[int, ...]:
+    """The positions of the queried variables, which have no evidence and come once."""
+    queried = schema.indices(names)
+    both = [schema.names[v] for v in queried if v in coded.codes]
+    if both:
+        raise EvidenceError(
+            f"{both[0]!r} is both asked and given; drop it from the question or the evidence."
+        )
+    if len(set(queried)) != len(queried) or not queried:
+        raise ParameterError(f"the question {list(names)} must name each variable once.")
+    return queried
+
+
+def intervened(
+    model: Any,
+    do: Intervention,
+    evidence: Evidence,
+    asked: Sequence[str] = (),
+    virtual_evidence: VirtualEvidence = None,
+) -> tuple[Any, Any]:
+    """(the model after an intervention, the evidence with what is set); as they are without."""
+    if not do:
+        return model, evidence
+    intervention_codes(model.schema, do, evidence)  # refuses evidence on what is set
+    for name in do:
+        if name in asked or name in (virtual_evidence or {}):
+            what = "asked about" if name in asked else "given by virtual evidence"
+            raise EvidenceError(
+                f"{name!r} is both set by do and {what}; drop it from one of the two."
+            )
+    return model.do(do), {**evidence_mapping(evidence), **do}
+
+
+def no_directions(model: Any) -> ParameterError:
+    """The error of a question about causes to a model that has none."""
+    return ParameterError(
+        f"the edges of the {type(model).__name__} have no directions, so it cannot tell "
+        "what an intervention changes; learn a Bayesian network",
+        Advice(", for instance by cp.StructureSearch().", ", which `learn` does without --target."),
+    )
 
 
 def _likelihoods(variable: Variable, likelihoods: Any) -> Floats:

@@ -6,31 +6,23 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
-from counterpane.checks import accepts
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, ScopeError, shown_type
 from counterpane.features import Blanket, Potential, Rules, check_cells
 from counterpane.features.potential import leveled, normalized
+from counterpane.formats import Factors
 from counterpane.graphs import UndirectedGraph
 from counterpane.inference import marginal
-from counterpane.lazy import lazy
-from counterpane.models.base import Marginals
-from counterpane.models.evidence import CodedEvidence
-from counterpane.models.formats import Factors
-from counterpane.models.query import JointModel
+from counterpane.inference.answering import ProductEngine
+from counterpane.inference.question import CodedEvidence
+from counterpane.models.joint import JointModel
 from counterpane.models.record import LearningRecord
 from counterpane.ragged import flatten
 from counterpane.typing import Array, Codes, Floats
-
-if TYPE_CHECKING:
-    from counterpane.models import links as model_links
-    from counterpane.models.links import ModelLinks
-else:
-    model_links = lazy("counterpane.models.links")
 
 RULE_FIELDS = ("weights", "offsets", "variables", "values", "negated")
 FEW_STATES = 1024  # joint states that are tried one after the other
@@ -100,94 +92,15 @@ class MarkovNetwork(JointModel):
         """The structure as a networkx graph whose nodes are the column names."""
         return self.undirected.to_networkx(self.schema.names)
 
-    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
-        return model_links.markov_links(self)
-
     @cached_property
-    def blanket(self) -> Blanket:
-        """The potentials and rules compiled for full conditionals."""
-        return Blanket(self.schema.cards, [*self._leveled[0], *self.rules], self.schema.names)
-
-    @cached_property
-    def _leveled(self) -> tuple[list[Potential], float]:
-        """The potentials without large constants, and the sum of these."""
-        return leveled(self.potentials)
+    def engine(self) -> MarkovEngine:
+        """What answers questions in codes."""
+        return MarkovEngine(self)
 
     @property
-    def log_partition(self) -> float:  # type: ignore[override]
+    def log_partition(self) -> float:
         """ln Z, by elimination; `TableSizeError` where that needs too large a table."""
-        return self._log_total + self._log_constant
-
-    @property
-    def _log_constant(self) -> float:  # type: ignore[override]
-        return self._leveled[1]
-
-    @cached_property
-    def _log_total(self) -> float:
-        cards, names = self.schema.cards, self.schema.names
-        log_weight = marginal(self.to_potentials(), cards, (), {}, names=names)[1]
-        if log_weight == -np.inf:
-            raise ParameterError("the network gives every row the weight zero; it has no Z.")
-        return log_weight
-
-    @accepts()
-    def to_potentials(self) -> tuple[Potential, ...]:
-        """Dense potentials that are equivalent to the network; rules become tables.
-
-        A large constant is taken off each potential: it cancels in every answer.
-        """
-        return self._dense
-
-    @cached_property
-    def _dense(self) -> tuple[Potential, ...]:
-        dense = [*self._leveled[0]]
-        for rules in self.rules:
-            dense += rules.to_potentials()
-        alone = set(range(len(self.schema))).difference(*(p.scope for p in dense))
-        dense += [Potential((v,), np.zeros(self.schema.cards[v])) for v in sorted(alone)]
-        return tuple(dense)
-
-    def _ask(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[Floats, float]:
-        if coded.weights or not self._complete(queried, coded.codes):
-            return super()._ask(queried, coded)
-        found, log_weights = self._ask_complete(
-            queried,
-            tuple(coded.codes),
-            np.array(list(coded.codes.values()), dtype=np.uint16).reshape(-1, 1),
-        )
-        return found.reshape(self.schema.cards[list(queried)]), float(log_weights[0])
-
-    def _ask_rows(
-        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
-    ) -> tuple[Floats, Floats]:
-        full = (codes < self.schema.cards[list(columns), None]).all(axis=0)
-        if not self._complete(queried, columns) or not full.any():
-            return super()._ask_rows(queried, columns, codes)
-        found, log_weights = self._ask_complete(queried, columns, codes[:, full])
-        if full.all():
-            return found, log_weights
-        out, all_weights = np.empty((full.size, found.shape[1])), np.empty(full.size)
-        out[full], all_weights[full] = found, log_weights
-        out[~full], all_weights[~full] = super()._ask_rows(queried, columns, codes[:, ~full])
-        return out, all_weights
-
-    def _complete(self, queried: Iterable[int], given: Iterable[int]) -> bool:
-        """Whether the question is about few joint states and leaves no other variable open."""
-        nothing_open = len({*queried, *given}) == len(self.schema)
-        return nothing_open and int(self.schema.cards[list(queried)].prod()) <= FEW_STATES
-
-    def _ask_complete(
-        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
-    ) -> tuple[Floats, Floats]:
-        """As `_ask_rows`, where all but `queried` is observed: each state is tried in each row."""
-        shape = tuple(self.schema.cards[list(queried)].tolist())
-        rows: Codes = np.empty((len(self.schema), codes.shape[1]), dtype=np.uint16)
-        rows[list(columns)] = codes
-        logs: Floats = np.empty((codes.shape[1], math.prod(shape)))
-        for cell, states in enumerate(np.ndindex(shape)):
-            rows[list(queried)] = np.array(states, dtype=np.uint16)[:, None]
-            logs[:, cell] = self.blanket.log_potential(rows)
-        return normalized(logs)
+        return self.engine.log_partition
 
     def _network(self) -> Factors | None:
         return Factors(self.schema, [*self.potentials, *self.rules])
@@ -229,6 +142,82 @@ class MarkovNetwork(JointModel):
             parts.append(Rules(schema.cards, *fields))
             place += 1
         return cls(schema, parts, record=record)
+
+
+class MarkovEngine(ProductEngine):
+    """Answers of a Markov network: rules become tables only where a question needs them.
+
+    A large constant is taken off each potential: it cancels in every answer.
+    """
+
+    def __init__(self, model: MarkovNetwork) -> None:
+        super().__init__(model.schema.cards, model.schema.names)
+        self.rules = model.rules
+        self.leveled, self.log_constant = leveled(model.potentials)
+
+    @cached_property
+    def blanket(self) -> Blanket:
+        """The potentials and rules compiled for full conditionals."""
+        return Blanket(self.cards, [*self.leveled, *self.rules], self.names)
+
+    @cached_property
+    def potentials(self) -> tuple[Potential, ...]:
+        """Dense potentials that are equivalent to the network."""
+        dense = [*self.leveled]
+        for rules in self.rules:
+            dense += rules.to_potentials()
+        alone = set(range(len(self.cards))).difference(*(p.scope for p in dense))
+        dense += [Potential((v,), np.zeros(self.cards[v])) for v in sorted(alone)]
+        return tuple(dense)
+
+    @cached_property
+    def log_total(self) -> float:  # type: ignore[override]
+        """ln of the sum over all rows."""
+        log_weight = marginal(self.potentials, self.cards, (), {}, names=self.names)[1]
+        if log_weight == -np.inf:
+            raise ParameterError("the network gives every row the weight zero; it has no Z.")
+        return log_weight
+
+    def ask(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[Floats, float]:
+        """(P(queried | evidence), log-weight of the evidence)."""
+        if coded.weights or not self._complete(queried, coded.codes):
+            return super().ask(queried, coded)
+        codes = np.array(list(coded.codes.values()), dtype=np.uint16).reshape(-1, 1)
+        found, log_weights = self._ask_complete(queried, tuple(coded.codes), codes)
+        return found.reshape(self.cards[list(queried)]), float(log_weights[0])
+
+    def ask_rows(
+        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> tuple[Floats, Floats]:
+        """(P(queried | row), shape (n_rows, cells); log-weight of each row)."""
+        full = (codes < self.cards[list(columns), None]).all(axis=0)
+        if not self._complete(queried, columns) or not full.any():
+            return super().ask_rows(queried, columns, codes)
+        found, log_weights = self._ask_complete(queried, columns, codes[:, full])
+        if full.all():
+            return found, log_weights
+        out, all_weights = np.empty((full.size, found.shape[1])), np.empty(full.size)
+        out[full], all_weights[full] = found, log_weights
+        out[~full], all_weights[~full] = super().ask_rows(queried, columns, codes[:, ~full])
+        return out, all_weights
+
+    def _complete(self, queried: Iterable[int], given: Iterable[int]) -> bool:
+        """Whether the question is about few joint states and leaves no other variable open."""
+        nothing_open = len({*queried, *given}) == len(self.cards)
+        return nothing_open and int(self.cards[list(queried)].prod()) <= FEW_STATES
+
+    def _ask_complete(
+        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> tuple[Floats, Floats]:
+        """As `ask_rows`, where all but `queried` is observed: each state is tried in each row."""
+        shape = tuple(self.cards[list(queried)].tolist())
+        rows: Codes = np.empty((len(self.cards), codes.shape[1]), dtype=np.uint16)
+        rows[list(columns)] = codes
+        logs: Floats = np.empty((codes.shape[1], math.prod(shape)))
+        for cell, states in enumerate(np.ndindex(shape)):
+            rows[list(queried)] = np.array(states, dtype=np.uint16)[:, None]
+            logs[:, cell] = self.blanket.log_potential(rows)
+        return normalized(logs)
 
 
 def _check_fit(schema: Schema, part: Potential | Rules) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,31 +23,25 @@ from counterpane.checks import (
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import EvidenceError, ParameterError, ScopeError, unknown_name
-from counterpane.features import Potential
+from counterpane.features import Blanket, Potential
 from counterpane.features.potential import log_sum
+from counterpane.inference.answering import Engine
+from counterpane.inference.estimates import Method
+from counterpane.inference.question import CodedEvidence
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
-from counterpane.models.base import Marginals
-from counterpane.models.estimate import Method
 from counterpane.models.evidence import (
-    CodedEvidence,
     Evidence,
     Intervention,
     VirtualEvidence,
     encode_evidence,
+    name_list,
 )
-from counterpane.models.exact import name_list
-from counterpane.models.query import JointModel
+from counterpane.models.joint import JointModel
 from counterpane.models.record import LearningRecord
 from counterpane.models.row_average import Averages, RowAverage
 from counterpane.models.training_rows import ColumnEvidence, TrainingRows
 from counterpane.typing import Array, Codes, Floats
-
-if TYPE_CHECKING:
-    from counterpane.models import links as model_links
-    from counterpane.models.links import ModelLinks
-else:
-    model_links = lazy("counterpane.models.links")
 
 nx = lazy("networkx")
 
@@ -92,7 +86,6 @@ class Mixture(JointModel):
 
     kind = "mixture"
     fixed: bool
-    _estimates = False
 
     def __init__(
         self,
@@ -157,21 +150,10 @@ class Mixture(JointModel):
                 union.add_edge(a, b, weight=known + share)
         return union
 
-    def _links(self, target: str | None, marginals: Marginals) -> ModelLinks:
-        return model_links.mixture_links(self, target, marginals)
-
-    @property
-    def class_only(self) -> bool:
-        """Whether the weights are fixed: its models then predict the class and nothing else."""
-        return self.fixed
-
-    def _averaged(self) -> list[tuple[float, JointModel]]:
-        return list(zip(self.weights.tolist(), self.models, strict=True))
-
-    @accepts()
-    def to_potentials(self) -> tuple[Potential, ...]:
-        """Raises: a sum of models is no product of potentials."""
-        raise ParameterError("a mixture has no potentials of its own; ask one of its `models`.")
+    @cached_property
+    def engine(self) -> MixtureEngine:
+        """What answers questions in codes."""
+        return MixtureEngine(self)
 
     @accepts()
     def score_samples(self, X: Any) -> Floats:
@@ -213,7 +195,7 @@ class Mixture(JointModel):
     def pseudo_log_likelihood(self, X: Any, *, total: bool = False) -> Floats:
         """ln P(cell | rest of its row), shape (n_rows, n_variables); with `total` the row sums."""
         codes = self._codes(X)
-        self.models[0].blanket.refuse_missing(codes)
+        self.models[0].engine.blanket.refuse_missing(codes)
         n, n_rows = codes.shape
         starts = np.cumsum(self.schema.cards) - self.schema.cards
         out: Floats = np.empty((n_rows, n))
@@ -223,12 +205,6 @@ class Mixture(JointModel):
             cells = block.T + starts
             out[lo : lo + BLOCK_ROWS] = np.take_along_axis(conditionals, cells, axis=1)
         return out.sum(axis=1) if total else out
-
-    def _best(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[dict[int, int], float]:
-        """As in `JointModel`, from the table of all joint states."""
-        table, log_weight = self._ask(queried, coded)
-        states = np.unravel_index(int(table.argmax()), table.shape)
-        return {v: int(s) for v, s in zip(queried, states, strict=True)}, log_weight
 
     @accepts(variables=NAMES, evidence=EVIDENCE, do=INTERVENTION, strict=BOOLEAN, **LIMITS)
     def query(
@@ -249,7 +225,7 @@ class Mixture(JointModel):
             exact=exact, max_memory=max_memory, strict=strict,
         )  # fmt: skip
         coded = encode_evidence(self.schema, evidence, virtual_evidence)
-        average = self._over_rows(self.schema.indices(name_list(variables)), coded)
+        average = self.engine.over_rows(self.schema.indices(name_list(variables)), coded)
         if average is not None:
             variables_given = coded.variables
             rest = [v.name for i, v in enumerate(self.schema) if i not in variables_given][:-1]
@@ -264,138 +240,8 @@ class Mixture(JointModel):
                 "a mixture of classifiers knows P(class | columns) and no directions, so it cannot "
                 "tell what an intervention changes; learn a Bayesian network."
             )
-        models = [cast("JointModel", model.do(states)) for model in self.models]
+        models = [model.do(states) for model in self.models]
         return Mixture(models, self.weights, record=self.record)
-
-    def _over_rows(self, queried: Sequence[int], coded: CodedEvidence) -> Averages | None:
-        """P(class | evidence) over the kept rows, if it is queried and there are any."""
-        last = len(self.schema) - 1
-        complete = len(coded.codes) == last
-        if self.rows is None or tuple(queried) != (last,) or last in coded.weights or complete:
-            return None
-        evidence = [ColumnEvidence(v, np.array([code])) for v, code in coded.codes.items()]
-        for v, weights in coded.weights.items():
-            evidence.append(ColumnEvidence(v, np.array([weights.argmax()]), weights[None]))
-        try:
-            return self._average(evidence, 1)
-        except EvidenceError:  # a row with the evidence put in is impossible under all models
-            return None
-
-    @cached_property
-    def _average(self) -> RowAverage:
-        if self.rows is None:
-            raise ParameterError("the mixture keeps no rows to average over.")
-
-        def log_proba(codes: Codes, _: Floats) -> Floats:
-            if not codes.shape[1]:  # no row fits sets or likelihoods
-                return np.empty((0, self.schema[-1].card))
-            unasked = np.zeros((1, codes.shape[1]), dtype=codes.dtype)
-            table = Table(self.schema, np.concatenate([codes, unasked]))
-            return self.full_conditionals(table, [self.schema.names[-1]])
-
-        return RowAverage(self.rows, log_proba)
-
-    def _ask(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[Floats, float]:
-        average = self._over_rows(queried, coded)
-        if average is not None:
-            return average.probabilities[0], 0.0
-        answers, logs = zip(*(m._ask(queried, coded) for m in self.models), strict=True)
-        shares, log_evidence = self._shares(self._evidence_of_each(logs, coded))
-        return _weighed(shares, answers), float(log_evidence)
-
-    def _ask_each(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[list[Floats], float]:
-        answers, logs = zip(*(m._ask_each(queried, coded) for m in self.models), strict=True)
-        shares, log_evidence = self._shares(self._evidence_of_each(logs, coded))
-        each = [_weighed(shares, answers_to_v) for answers_to_v in zip(*answers, strict=True)]
-        for place, v in enumerate(queried):
-            average = self._over_rows((v,), coded)
-            each[place] = each[place] if average is None else average.probabilities[0]
-        return each, float(log_evidence)
-
-    def _ask_rows(
-        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
-    ) -> tuple[Floats, Floats]:
-        last = len(self.schema) - 1
-        if self.rows is not None and tuple(queried) == (last,):
-            with suppress(EvidenceError):  # a row may be impossible under all models
-                return self._ask_kept(columns, codes)
-        answers, logs = zip(
-            *(m._ask_rows(queried, columns, codes) for m in self.models), strict=True
-        )
-        if not self.fixed:
-            logs = tuple(
-                m._log_evidence_rows(log, queried, columns, codes)
-                for m, log in zip(self.models, logs, strict=True)
-            )
-        shares, log_evidence = self._shares(np.array(logs).T)
-        return _weighed(shares.T[..., None], answers), log_evidence
-
-    def _ask_kept(self, columns: Sequence[int], codes: Codes) -> tuple[Floats, Floats]:
-        """As `_ask_rows` for the class, over the kept rows where cells are not known."""
-        cards = self.schema.cards[:-1, None]
-        rows: Codes = np.repeat(cards, codes.shape[1], axis=1)
-        rows[list(columns)] = codes
-        known, partial = rows < cards, (rows >= cards).any(axis=0)
-        nothing = np.empty((0, codes.shape[1]))
-        out: Floats = np.empty((codes.shape[1], self.schema[-1].card))
-        if not partial.all():
-            out[~partial] = np.exp(self._average.log_proba(rows[:, ~partial], nothing))
-        if partial.any():
-            arrays = known[:, partial], rows[:, partial], nothing[:, partial]
-            out[partial] = self._average.of_rows(*arrays)
-        return out, np.zeros(len(out))
-
-    def _evidence_of_each(self, logs: Sequence[float], coded: CodedEvidence) -> Floats:
-        """ln P(evidence) under each model, from its weight; with fixed weights it is not needed."""
-        if self.fixed:
-            return np.array(logs)
-        pairs = zip(self.models, logs, strict=True)
-        return np.array([m._log_evidence(log, coded) for m, log in pairs])
-
-    def _shares(self, log_evidence: Floats) -> tuple[Floats, Floats]:
-        """(the models' weights given the evidence, ln P(evidence)), models on the last axis.
-
-        Fixed weights change only where a model finds the evidence impossible; what is returned
-        with them tells no more than whether all do.
-        """
-        if self.fixed:
-            log_evidence = np.where(log_evidence == -np.inf, -np.inf, 0.0)
-        logs = log_evidence + np.log(self.weights)
-        total = log_sum(logs)
-        return np.exp(logs - np.where(total == -np.inf, 0.0, total)[..., None]), total
-
-    def _log_evidence(self, log_weight: float, coded: CodedEvidence) -> float:
-        if not self.fixed or not (coded.variables):
-            return super()._log_evidence(log_weight, coded)
-        each = [m._log_evidence(m._ask((), coded)[1], coded) for m in self.models]
-        return float(log_sum(np.array(each) + np.log(self.weights)))
-
-    def _log_evidence_rows(
-        self, log_weights: Floats, queried: Sequence[int], columns: Sequence[int], codes: Codes
-    ) -> Floats:
-        if not self.fixed:
-            return super()._log_evidence_rows(log_weights, queried, columns, codes)
-        each = [
-            m._log_evidence_rows(m._ask_rows(queried, columns, codes)[1], queried, columns, codes)
-            for m in self.models
-        ]
-        return log_sum(np.array(each).T + np.log(self.weights))
-
-    def _draw(
-        self,
-        n: int,
-        coded: CodedEvidence,
-        rng: np.random.Generator,
-    ) -> Codes | None:
-        logs = [m._ask((), coded)[1] for m in self.models]
-        shares, log_evidence = self._shares(self._evidence_of_each(logs, coded))
-        if log_evidence == -np.inf:
-            return None
-        counts = rng.multinomial(n, shares / shares.sum()).tolist()
-        pairs = zip(self.models, counts, strict=True)
-        drawn = [m._draw(k, coded, rng) for m, k in pairs if k]
-        codes: Codes = np.concatenate([part for part in drawn if part is not None], axis=1)
-        return codes[:, rng.permutation(n)]
 
     def to_arrays(self) -> dict[str, Array]:
         """Weights, the kinds of the models as text in bytes, and each model's arrays by number."""
@@ -432,6 +278,171 @@ class Mixture(JointModel):
             rows = TrainingRows.from_arrays(features, np.empty(0, dtype=np.int64), groups["rows"])
         fixed = "fixed" in arrays
         return cls(models, arrays["weights"], fixed=fixed, rows=rows, record=record)
+
+
+class MixtureEngine(Engine):
+    """Answers averaged over models, by their weights given the evidence, or over kept rows."""
+
+    estimates = False
+
+    def __init__(self, model: Mixture) -> None:
+        super().__init__(model.schema.cards, model.schema.names)
+        self.model = model
+        self.engines = [part.engine for part in model.models]
+        self.weights, self.fixed, self.rows = model.weights, model.fixed, model.rows
+
+    @property
+    def potentials(self) -> tuple[Potential, ...]:
+        """Raises: a sum of models is no product of potentials."""
+        raise ParameterError("a mixture has no potentials of its own; ask one of its `models`.")
+
+    @property
+    def blanket(self) -> Blanket:
+        """Raises, like `potentials`."""
+        raise ParameterError("a mixture has no potentials of its own; ask one of its `models`.")
+
+    def ask_best(
+        self, queried: Sequence[int], coded: CodedEvidence
+    ) -> tuple[dict[int, int], float]:
+        """From the table of all joint states."""
+        table, log_weight = self.ask(queried, coded)
+        states = np.unravel_index(int(table.argmax()), table.shape)
+        return {v: int(s) for v, s in zip(queried, states, strict=True)}, log_weight
+
+    def over_rows(self, queried: Sequence[int], coded: CodedEvidence) -> Averages | None:
+        """P(class | evidence) over the kept rows, if it is queried and there are any."""
+        last = len(self.cards) - 1
+        complete = len(coded.codes) == last
+        if self.rows is None or tuple(queried) != (last,) or last in coded.weights or complete:
+            return None
+        evidence = [ColumnEvidence(v, np.array([code])) for v, code in coded.codes.items()]
+        for v, weights in coded.weights.items():
+            evidence.append(ColumnEvidence(v, np.array([weights.argmax()]), weights[None]))
+        try:
+            return self._average(evidence, 1)
+        except EvidenceError:  # a row with the evidence put in is impossible under all models
+            return None
+
+    @cached_property
+    def _average(self) -> RowAverage:
+        if self.rows is None:
+            raise ParameterError("the mixture keeps no rows to average over.")
+
+        def log_proba(codes: Codes, _: Floats) -> Floats:
+            if not codes.shape[1]:  # no row fits sets or likelihoods
+                return np.empty((0, self.cards[-1]))
+            unasked = np.zeros((1, codes.shape[1]), dtype=codes.dtype)
+            table = Table(self.model.schema, np.concatenate([codes, unasked]))
+            return self.model.full_conditionals(table, [self.names[-1]])
+
+        return RowAverage(self.rows, log_proba)
+
+    def ask(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[Floats, float]:
+        average = self.over_rows(queried, coded)
+        if average is not None:
+            return average.probabilities[0], 0.0
+        answers, logs = zip(*(m.ask(queried, coded) for m in self.engines), strict=True)
+        shares, log_evidence = self._shares(self._evidence_of_each(logs, coded))
+        return _weighed(shares, answers), float(log_evidence)
+
+    def ask_each(self, queried: Sequence[int], coded: CodedEvidence) -> tuple[list[Floats], float]:
+        answers, logs = zip(*(m.ask_each(queried, coded) for m in self.engines), strict=True)
+        shares, log_evidence = self._shares(self._evidence_of_each(logs, coded))
+        each = [_weighed(shares, answers_to_v) for answers_to_v in zip(*answers, strict=True)]
+        for place, v in enumerate(queried):
+            average = self.over_rows((v,), coded)
+            each[place] = each[place] if average is None else average.probabilities[0]
+        return each, float(log_evidence)
+
+    def ask_rows(
+        self, queried: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> tuple[Floats, Floats]:
+        last = len(self.cards) - 1
+        if self.rows is not None and tuple(queried) == (last,):
+            with suppress(EvidenceError):  # a row may be impossible under all models
+                return self._ask_kept(columns, codes)
+        answers, logs = zip(
+            *(m.ask_rows(queried, columns, codes) for m in self.engines), strict=True
+        )
+        if not self.fixed:
+            logs = tuple(
+                m.log_evidence_rows(log, queried, columns, codes)
+                for m, log in zip(self.engines, logs, strict=True)
+            )
+        shares, log_evidence = self._shares(np.array(logs).T)
+        return _weighed(shares.T[..., None], answers), log_evidence
+
+    def _ask_kept(self, columns: Sequence[int], codes: Codes) -> tuple[Floats, Floats]:
+        """As `ask_rows` for the class, over the kept rows where cells are not known."""
+        cards = self.cards[:-1, None]
+        rows: Codes = np.repeat(cards, codes.shape[1], axis=1)
+        rows[list(columns)] = codes
+        known, partial = rows < cards, (rows >= cards).any(axis=0)
+        nothing = np.empty((0, codes.shape[1]))
+        out: Floats = np.empty((codes.shape[1], self.cards[-1]))
+        if not partial.all():
+            out[~partial] = np.exp(self._average.log_proba(rows[:, ~partial], nothing))
+        if partial.any():
+            arrays = known[:, partial], rows[:, partial], nothing[:, partial]
+            out[partial] = self._average.of_rows(*arrays)
+        return out, np.zeros(len(out))
+
+    def _evidence_of_each(self, logs: Sequence[float], coded: CodedEvidence) -> Floats:
+        """ln P(evidence) under each model, from its weight; with fixed weights it is not needed."""
+        if self.fixed:
+            return np.array(logs)
+        pairs = zip(self.engines, logs, strict=True)
+        return np.array([m.log_evidence(log, coded) for m, log in pairs])
+
+    def _shares(self, log_evidence: Floats) -> tuple[Floats, Floats]:
+        """(the models' weights given the evidence, ln P(evidence)), models on the last axis.
+
+        Fixed weights change only where a model finds the evidence impossible; what is returned
+        with them tells no more than whether all do.
+        """
+        if self.fixed:
+            log_evidence = np.where(log_evidence == -np.inf, -np.inf, 0.0)
+        logs = log_evidence + np.log(self.weights)
+        total = log_sum(logs)
+        return np.exp(logs - np.where(total == -np.inf, 0.0, total)[..., None]), total
+
+    def log_evidence(self, log_weight: float, coded: CodedEvidence) -> float:
+        if not self.fixed or not (coded.variables):
+            return super().log_evidence(log_weight, coded)
+        each = [m.log_evidence(m.ask((), coded)[1], coded) for m in self.engines]
+        return float(log_sum(np.array(each) + np.log(self.weights)))
+
+    def log_evidence_rows(
+        self, log_weights: Floats, queried: Sequence[int], columns: Sequence[int], codes: Codes
+    ) -> Floats:
+        if not self.fixed:
+            return super().log_evidence_rows(log_weights, queried, columns, codes)
+        each = [
+            m.log_evidence_rows(m.ask_rows(queried, columns, codes)[1], queried, columns, codes)
+            for m in self.engines
+        ]
+        return log_sum(np.array(each).T + np.log(self.weights))
+
+    def draw(
+        self,
+        n: int,
+        coded: CodedEvidence,
+        rng: np.random.Generator,
+    ) -> Codes | None:
+        logs = [m.ask((), coded)[1] for m in self.engines]
+        shares, log_evidence = self._shares(self._evidence_of_each(logs, coded))
+        if log_evidence == -np.inf:
+            return None
+        counts = rng.multinomial(n, shares / shares.sum()).tolist()
+        pairs = zip(self.engines, counts, strict=True)
+        drawn = [m.draw(k, coded, rng) for m, k in pairs if k]
+        codes: Codes = np.concatenate([part for part in drawn if part is not None], axis=1)
+        return codes[:, rng.permutation(n)]
+
+
+def is_classifier(model: Any) -> bool:
+    """Whether a model knows P(class | other columns) and nothing else."""
+    return hasattr(model, "target") or (isinstance(model, Mixture) and model.fixed)
 
 
 def _weighed(shares: Floats, answers: Sequence[Floats]) -> Floats:

@@ -123,51 +123,26 @@ def support(
     return Support(total, shares, effective, estimated)
 
 
-class RowKeeper:
-    """What a model needs to keep rows of the table that it was learned from."""
+def support_of(model: Any, queried: Sequence[int], evidence: Mapping[str, Any]) -> Support | None:
+    """The rows that a model kept and that match evidence; None if it keeps none."""
+    rows = model.training_rows
+    return None if rows is None else support(rows, model.schema, queried, evidence)
 
-    schema: Schema
-    _kept: TrainingRows | Table | None = None
 
-    @property
-    def training_rows(self) -> TrainingRows | None:
-        """Training rows, at most a sample of them; None if the model keeps none."""
-        if isinstance(self._kept, Table):  # found when they are first needed
-            self._kept = rows_to_keep(self._kept, self.schema)
-        return self._kept
+def kept_arrays(rows: TrainingRows | None) -> dict[str, Array]:
+    """Kept rows as arrays for a file."""
+    if rows is None:
+        return {}
+    arrays = {**rows.to_arrays(), "numeric": rows.numeric}
+    return {f"{KEPT}{name}": array for name, array in arrays.items()}
 
-    @training_rows.setter
-    def training_rows(self, rows: TrainingRows | None) -> None:
-        self._kept = rows
 
-    def keep_rows(self, table: Table) -> None:
-        """Keep training rows, or a sample of many, beside which `query` sets its answers.
-
-        They are saved with the model; `model.training_rows = None` removes them.
-        """
-        self._kept = table
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The state, with kept rows in place of the table that they are of."""
-        return {**vars(self), "_kept": self.training_rows}
-
-    def _support_of(self, queried: Sequence[int], evidence: Mapping[str, Any]) -> Support | None:
-        """The kept rows that match evidence."""
-        rows = self.training_rows
-        return None if rows is None else support(rows, self.schema, queried, evidence)
-
-    def _row_arrays(self) -> dict[str, Array]:
-        """The kept rows as arrays for a file."""
-        if self.training_rows is None:
-            return {}
-        arrays = {**self.training_rows.to_arrays(), "numeric": self.training_rows.numeric}
-        return {f"{KEPT}{name}": array for name, array in arrays.items()}
-
-    def _read_rows(self, arrays: Mapping[str, Array]) -> None:
-        """Take the training rows from what `_row_arrays` returned, if they are there."""
-        own = {name.removeprefix(KEPT): array for name, array in arrays.items()}
-        if own:
-            numeric = own.pop("numeric")
-            if any(self.schema[v].cuts is None for v in numeric.tolist()):
-                raise ParameterError("the kept rows have numbers of columns that are not numeric.")
-            self.training_rows = TrainingRows.from_arrays(self.schema, numeric, own, missing=True)
+def kept_rows(schema: Schema, arrays: Mapping[str, Array]) -> TrainingRows | None:
+    """The rows that `kept_arrays` described, if there are any."""
+    own = {name.removeprefix(KEPT): array for name, array in arrays.items()}
+    if not own:
+        return None
+    numeric = own.pop("numeric")
+    if any(schema[v].cuts is None for v in numeric.tolist()):
+        raise ParameterError("the kept rows have numbers of columns that are not numeric.")
+    return TrainingRows.from_arrays(schema, numeric, own, missing=True)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.models.additive import AdditiveClassifier
-from counterpane.models.effect_tables import EffectAxis, cell_rows, cell_text, shown_cells
+from counterpane.additive.classifier import AdditiveClassifier
+from counterpane.additive.effect_tables import EffectAxis, cell_rows, cell_text, shown_cells
 from counterpane.plots.axes import axis_label, ink, number_ticks, paper
 from counterpane.typing import Array, Floats
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.additive.classifier import AdditiveClassifier
+from counterpane.additive.effect_tables import EffectTable, effect_table
 from counterpane.errors import ParameterError, Setting
-from counterpane.models.additive import AdditiveClassifier
-from counterpane.models.effect_tables import EffectTable, effect_table
 from counterpane.plots.axes import axes_or_new, axis_label, ink
 from counterpane.plots.effect_maps import (
     COLORS,
@@ -46,7 +46,7 @@ def effects(
 
     Parameters
     ----------
-    classifier : InteractionClassifier, BoostedTables or AdditiveClassifier
+    classifier : InteractionClassifier or AdditiveClassifier
         The fitted classifier or its model.
     columns : str or list of str
         The columns of the interaction.
@@ -99,7 +99,7 @@ def top_effects(
 
     Parameters
     ----------
-    classifier : InteractionClassifier, BoostedTables or AdditiveClassifier
+    classifier : InteractionClassifier or AdditiveClassifier
         The fitted classifier or its model.
     columns : list, optional
         The interactions, each by one name or several; by default those of the largest effects.

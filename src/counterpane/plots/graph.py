@@ -24,8 +24,6 @@ from counterpane.graphs.mixed import TAIL, MixedGraph
 from counterpane.independence.edge_strength import UNIT
 from counterpane.lazy import lazy
 from counterpane.models.edges import LEAST_SAMPLES, edge_text
-from counterpane.models.links import arrow_names
-from counterpane.models.pictures import mixed_graph_of
 from counterpane.plots.axes import (
     axes_or_new,
     ink,
@@ -35,6 +33,8 @@ from counterpane.plots.axes import (
     sized,
     write_note,
 )
+from counterpane.tools.links import arrow_names
+from counterpane.tools.pictures import mixed_graph_of
 
 nx = lazy("networkx")
 

@@ -11,11 +11,11 @@ import numpy as np
 from counterpane.drawing.layout import Edge
 from counterpane.errors import NotFittedError, ParameterError, Setting, shown_type
 from counterpane.models.edges import LEAST_SAMPLES
-from counterpane.models.links import arrow_names
 from counterpane.plots.axes import axes_or_new
 from counterpane.plots.bars import interactions
 from counterpane.plots.graph import graph
 from counterpane.plots.matrices import edge_probabilities
+from counterpane.tools.links import arrow_names
 
 # The names of the objective in the records of different learners, the best name first.
 OBJECTIVES = (

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.models.additive import AdditiveClassifier
-from counterpane.models.additive_member import Member
-from counterpane.models.boosted_member import BoostedMember
+from counterpane.additive.boosted_member import BoostedMember
+from counterpane.additive.classifier import AdditiveClassifier
+from counterpane.additive.member import Member
 from counterpane.models.mixture import Mixture
 from counterpane.models.training_rows import TrainingRows
 from counterpane.ragged import flatten, offsets_of

@@ -10,16 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpane.additive.classifier import AdditiveClassifier
 from counterpane.data.schema import state_text
 from counterpane.errors import CounterpaneError, ParameterError, Setting
 from counterpane.learners.bootstrap import entries_of, is_sparse
-from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.edges import LEAST_SAMPLES, Edges, edges_by_share, stored_shares
-from counterpane.models.links import ModelLinks
 from counterpane.models.markov_network import MarkovNetwork
-from counterpane.models.mixture import Mixture
+from counterpane.models.mixture import Mixture, is_classifier
 from counterpane.report.drawn_links import link_record
 from counterpane.report.engines import engine_of
 from counterpane.report.measures import class_predictions, measures_of
@@ -27,6 +26,7 @@ from counterpane.report.overview import how_learned, overview_of
 from counterpane.report.panels import MOST_STATES, panels_of, six_digits, three_digits
 from counterpane.report.picture import box_size, pictures_of
 from counterpane.report.rows import ReportRows, measured_links, pair_information, shares_of
+from counterpane.tools.links import ModelLinks
 from counterpane.typing import Floats
 
 KINDS = {
@@ -135,7 +135,7 @@ def _marginals(model: Any, rows: ReportRows | None, target: str | None) -> tuple
     """
     schema = model.schema
     unknown: Marginals = [None] * len(schema)
-    if model.class_only:
+    if is_classifier(model):
         if rows is not None and target is not None:
             each, _, weights = class_predictions(model, rows, target)
             mean = np.average(each, axis=0, weights=weights) if len(each) else None

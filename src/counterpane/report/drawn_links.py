@@ -8,7 +8,7 @@ from typing import Any
 
 from counterpane.lazy import lazy
 from counterpane.models.edges import mark_of
-from counterpane.models.links import Link, ModelLinks
+from counterpane.tools.links import Link, ModelLinks
 
 nx = lazy("networkx")
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from counterpane.errors import ParameterError
-from counterpane.models.additive import AdditiveClassifier
-from counterpane.models.effect_tables import (
+from counterpane.additive.classifier import AdditiveClassifier
+from counterpane.additive.effect_tables import (
     EffectAxis,
     EffectTable,
     cell_rows,
@@ -17,6 +16,7 @@ from counterpane.models.effect_tables import (
     effect_table,
     shown_cells,
 )
+from counterpane.errors import ParameterError
 from counterpane.typing import Floats
 
 POINTS = {1: 121, 2: 24, 3: 16}  # of a number, by the number of columns

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.additive.classifier import AdditiveClassifier
 from counterpane.errors import CounterpaneError, TableSizeError
 from counterpane.features import Potential
 from counterpane.inference import JunctionMarginals
-from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.mixture import Mixture

@@ -18,10 +18,11 @@ from counterpane.evaluate.splits import (
     learned_from,
     rebuilt_learner,
 )
+from counterpane.inference.certainty import InexactAnswer
 from counterpane.learners.driver import StoppedEarly
 from counterpane.learners.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.certainty import InexactAnswer
+from counterpane.models.mixture import is_classifier
 from counterpane.models.record import AGAIN, CalibrationBin, ClassFigures, LearningRecord
 from counterpane.report.rows import ReportRows
 from counterpane.typing import Bools, Floats, Ints
@@ -160,7 +161,7 @@ def _note(rows: ReportRows, held: Fit | None, model: Any, *, asked: bool) -> str
             f"{gaps:,} rows have a missing cell, or a state that the model does not know; such "
             "cells are summed out."
         )
-    elif gaps and not model.class_only:
+    elif gaps and not is_classifier(model):
         words.append(
             f"{gaps:,} rows with a missing cell, or a state that the model does not know, count "
             "for the class alone."
@@ -243,7 +244,7 @@ def _model_folds(
 
 def _learn_again(model: Any, learner: Any, name: str, train: ReportRows) -> tuple[Any, str]:
     """(the model learned from some rows, what was learned); None if it cannot be learned."""
-    if learner is not None and not model.class_only and not hasattr(learner, "predict_proba"):
+    if learner is not None and not is_classifier(model) and not hasattr(learner, "predict_proba"):
         learner.fit(_rows_for(learner, model, train))
         again = learner.model_
         if again is not None and again.schema == model.schema:
@@ -277,7 +278,7 @@ def _densities(model: Any, rows: ReportRows) -> dict[str, float]:
     """The measures of whole rows that the model has."""
     full = _measured(model, rows)
     values: dict[str, float] = {}
-    if model.class_only or not full.n_rows:
+    if is_classifier(model) or not full.n_rows:
         return values
     for name, measure in (
         ("log-likelihood", model.score_samples),
@@ -316,7 +317,7 @@ def class_predictions(model: Any, rows: ReportRows, target: str) -> tuple[Floats
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InexactAnswer)
         features = [c for c in rows.take(known).columns if c.name != target]
-        probabilities = model.class_probabilities(features, target)
+        probabilities = model.predict_proba(features, target)
     weights = rows.table.weights
     return probabilities, codes[known], None if weights is None else weights[known]
 

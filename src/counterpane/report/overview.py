@@ -8,9 +8,9 @@ from typing import Any
 import counterpane
 from counterpane.graphs.mixed import MixedEdge
 from counterpane.models.edges import edge_text
-from counterpane.models.links import Link, ModelLinks
 from counterpane.models.record import ClassFigures, KeptRows, LearningRecord, Preparation
 from counterpane.report.measures import PageMeasures
+from counterpane.tools.links import Link, ModelLinks
 
 SHOWN = 3  # interactions or uncertain edges that are named
 SURE, DOUBTFUL = 0.9, 0.5  # shares of samples

@@ -18,9 +18,9 @@ from counterpane.disk import write_atomically
 from counterpane.errors import ParameterError, Setting, shown_type
 from counterpane.evaluate.splits import FOLDS
 from counterpane.models.mixture import Mixture
-from counterpane.models.storage import load
 from counterpane.report.content import confidence_of, content_of, target_of, title_of
 from counterpane.report.rows import report_rows
+from counterpane.storage import load
 
 ENGINES = {  # the module with which a page infers, by the kind of its engine
     "tree": "engines/tree.js",

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.additive.classifier import AdditiveClassifier
+from counterpane.additive.effects import log_odds
 from counterpane.counts.memory import MemoryCounts
 from counterpane.data.schema import Schema, state_text
 from counterpane.data.table import Table
 from counterpane.features import Potential, Rules, Tree
-from counterpane.models.additive import AdditiveClassifier
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
-from counterpane.models.effects import log_odds
 from counterpane.models.hybrid_random_field import HybridRandomField
-from counterpane.models.links import LOG_FLOOR, Link, ModelLinks
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.report.effect_blocks import effect_block
+from counterpane.tools.links import LOG_FLOOR, Link, ModelLinks
 from counterpane.typing import Codes, Floats
 
 MOST_STATES = 40  # of one column

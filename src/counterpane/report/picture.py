@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from counterpane.drawing.layout import GraphLayout, lay_out_in_frame
-from counterpane.models.links import Link, ModelLinks
 from counterpane.report.drawn_links import (
     FEW_COLUMNS,
     columns_around,
@@ -15,6 +14,7 @@ from counterpane.report.drawn_links import (
     maximal_links,
     shown_columns,
 )
+from counterpane.tools.links import Link, ModelLinks
 
 FRAME = (1195.0, 590.0)  # of a page in a window of 1,300 × 800 pixels
 READABLE = 0.8  # the scale at which names and states can be read

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpane.additive.effects import Effects, measure_effects
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, known_columns, n_rows
@@ -19,13 +20,13 @@ from counterpane.data.schema import Schema, formats_of
 from counterpane.data.table import Table
 from counterpane.errors import DataError
 from counterpane.independence.edge_strength import corrected_information, corrected_informations
-from counterpane.models.effects import Effects, measure_effects
-from counterpane.models.links import (
+from counterpane.tools.links import (
     BITS,
     PAIR_BITS,
     ModelLinks,
     edge_links,
     interaction_links,
+    model_links,
     ranked_links,
     strengths_of,
 )
@@ -135,7 +136,7 @@ def measured_links(
     model: Any, target: str | None, rows: ReportRows | None, marginals: Sequence[Any]
 ) -> ModelLinks:
     """The links of a model; strengths that it does not store are measured on `rows`."""
-    links: ModelLinks = model.links(target=target, marginals=marginals)
+    links: ModelLinks = model_links(model, target=target, marginals=marginals)
     if rows is None or links.stored:
         return links
     if links.shape == "dag":

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from counterpane.errors import Advice, Note, ParameterError, shown_type
+from counterpane.tools.links import equivalence_graph
 
 FITTED_TO_CLASS = ("BayesNetClassifier", "MarkovClassifier")
 
@@ -28,11 +29,12 @@ def check_causal(model: Any) -> None:
 
 def open_directions(model: Any, columns: Collection[str]) -> list[Note]:
     """A caution for each column that is set and has an edge whose direction the data leave open."""
-    if not columns or not model.record.learned or not hasattr(model, "cpdag"):
+    if not columns or not model.record.learned or not hasattr(model, "dag"):
         return []
+    graph = equivalence_graph(model)
     lines: list[Note] = []
     for name in columns:
-        edges = model.cpdag.out_edges(name, data="directed")
+        edges = graph.out_edges(name, data="directed")
         other = sorted(b for _, b, directed in edges if not directed)
         if other:
             words = (

@@ -11,8 +11,8 @@ from typing import Any
 
 from counterpane.data.columns import Column
 from counterpane.data.export import Exportable
-from counterpane.models.imputing import Completed, ImputedCell
 from counterpane.present.table import LISTED, Printed, TextTable, right
+from counterpane.tools.imputing import Completed, ImputedCell
 from counterpane.workflow.csv_text import Lines, column_lines, write_csv
 
 CELL = ("row", "column", "value", "probability")

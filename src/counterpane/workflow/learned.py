@@ -12,7 +12,6 @@ from typing import Any
 
 from counterpane.data import prepare
 from counterpane.errors import Advice, Note
-from counterpane.lazy import lazy
 from counterpane.models.edges import Edge, Edges
 from counterpane.models.record import ClassFigures, LearningRecord
 from counterpane.plotting import open_explorer, write_page
@@ -21,10 +20,9 @@ from counterpane.present.table import TextTable
 from counterpane.workflow.choose import CLASSIFIERS
 from counterpane.workflow.inputs import InputTable, title_of_data
 from counterpane.workflow.leaks import leaking_column
+from counterpane.workflow.model_rows import rows_for
 from counterpane.workflow.results import has_parts
 from counterpane.workflow.tables import measure_table, model_size, part_tables
-
-model_rows = lazy("counterpane.workflow.model_rows")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,7 +153,7 @@ class Learned:
     def _rows(self) -> Any:
         """The data as a page reads them."""
         if isinstance(self.data, str):
-            return model_rows.rows_for(self.model, self.data, **self.text).counted()
+            return rows_for(self.model, self.data, **self.text).counted()
         return self.data
 
     def _titled(self, options: dict[str, Any]) -> dict[str, Any]:

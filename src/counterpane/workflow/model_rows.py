@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from counterpane.additive.effects import Explanation
 from counterpane.counts.source import CountSource
 from counterpane.data.clean import columns_of_rows, text_columns
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
@@ -23,10 +24,9 @@ from counterpane.data.table import Table
 from counterpane.errors import DataError, Option, ParameterError, StateError, unknown_name
 from counterpane.evaluate import density
 from counterpane.evaluate.splits import learned_from
-from counterpane.models.effects import Explanation
-from counterpane.models.imputing import impute_frame
-from counterpane.models.odd_rows import OddRows
 from counterpane.progress import TextBar
+from counterpane.tools.imputing import impute_frame
+from counterpane.tools.odd_rows import OddRows
 from counterpane.workflow.imputation import Imputation
 from counterpane.workflow.inputs import is_embedded, read_file
 from counterpane.workflow.model_columns import as_learned, data_notes, kept_texts, lacking_columns
@@ -211,7 +211,7 @@ class ModelRows:
                 f"{known}."
             )
         parts = [
-            model.class_probabilities([c.take(rows) for c in self.columns], target)
+            model.predict_proba([c.take(rows) for c in self.columns], target)
             for rows in self._blocks("predicting rows", len(self))
         ]
         true_class = next((c for c in self.columns if c.name == name), None)

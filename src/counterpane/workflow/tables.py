@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from counterpane.additive.interactions import Interactions
 from counterpane.data.schema import state_text
 from counterpane.errors import Note, Option
 from counterpane.evaluate.ranking import RankerScores
 from counterpane.models.edges import ARROW, LINE, Edge
-from counterpane.models.interactions import Interactions
 from counterpane.models.record import CalibrationBin, ClassFigures
 from counterpane.present.table import Heading, TextTable, many, mentioned, right
 from counterpane.workflow.choose import CLASSIFIERS, METHODS, POSTERIORS, RANKER

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from counterpane.errors import ParameterError, unknown_name
-from counterpane.models.formats.uai_tasks import (
+from counterpane.formats.uai_tasks import (
     TASKS,
     uai_marginals,
     uai_partition,
     uai_states,
 )
+from counterpane.models.weights import log_weight, log_weight_bounds
 
 CLOSE = 1e-9  # relative difference of bounds that are one number
 
@@ -46,7 +47,7 @@ def uai_result(
         return str(uai_marginals(tables)), []
     if task == "PR":
         if strict or method == "exact":
-            return str(uai_partition(float(model.log_weight(evidence, **limits)))), []
+            return str(uai_partition(float(log_weight(model, evidence, **limits)))), []
         weight, notes = _partition(model, evidence, limits)
         return str(uai_partition(weight)), notes
     if task == "MMAP" and not columns:
@@ -62,7 +63,7 @@ def _partition(
     model: Any, evidence: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> tuple[float, list[str]]:
     """ln of the partition function; if it is not exact, an estimate, with its bounds in a note."""
-    bounds = model.log_weight_bounds(evidence, **limits)
+    bounds = log_weight_bounds(model, evidence, **limits)
     lower, upper = bounds
     if upper - lower <= CLOSE * max(1.0, abs(upper)) or lower == upper:
         return float(lower), []

@@ -171,7 +171,7 @@ def test_seeds(run, tmp_path: Path) -> None:
         run("learn", "titanic", "--target", "survived", "--seed", seed, "-o", f"m{seed}.cp")
     assert cp.load(tmp_path / "m1.cp").record.learner.random_state == 1
     first, other = (
-        cp.load(tmp_path / f"m{seed}.cp").class_probabilities(cp.load_dataset("titanic").labels())
+        cp.load(tmp_path / f"m{seed}.cp").predict_proba(cp.load_dataset("titanic").labels())
         for seed in (1, 2)
     )
     again = cp.InteractionClassifier(random_state=1, n_jobs=2)

@@ -42,7 +42,7 @@ def test_an_arrow_needs_samples_that_have_it(run, tmp_path: Path) -> None:
     assert shares.share_as_drawn("a", "c", directed=False) == 1.0
     again = cp.bootstrap(cp.StructureSearch(), tmp_path / "rows.csv", 100, random_state=0)
     assert 0.5 < again.arrows[again.names.index("a"), again.names.index("c")] < 0.75
-    assert not any(link.directed for link in model.links().links)
+    assert not any(link.directed for link in cp.tools.model_links(model).links)
     assert not any(edge.directed for edge in model.edge_strengths())
 
 

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from counterpane.models.fallback import SHARES
+from counterpane.inference.fallback import SHARES
 
 MODEL = """MARKOV
 3

@@ -155,7 +155,7 @@ def test_a_model_with_dates_is_saved_and_asked(tmp_path) -> None:
     for learner in (cp.NaiveBayes(), cp.InteractionClassifier()):
         learner.fit(frame, "late")
         learner.model_.save(tmp_path / "c.cp")
-        same = cp.load(tmp_path / "c.cp").class_probabilities({"when": ["2020-02-01", "1.6.2020"]})
+        same = cp.load(tmp_path / "c.cp").predict_proba({"when": ["2020-02-01", "1.6.2020"]})
         assert same.argmax(axis=1).tolist() == [0, 1]
         assert np.allclose(
             same, learner.predict_proba(pd.DataFrame({"when": days[[31, 152]]})), atol=1e-9
@@ -167,9 +167,9 @@ def test_classifiers_keep_dates_apart_from_numbers_and_through_dropped_rows() ->
     late = ["yes" if i >= 100 else "no" for i in range(200)]
     frame = pd.DataFrame({"when": days, "late": late})
     model = cp.InteractionClassifier().fit(frame, "late").model_
-    unknown = model.class_probabilities({"when": [None]})[0].tolist()
+    unknown = model.predict_proba({"when": [None]})[0].tolist()
     with warns(UnknownCells, about="18270"):
-        number = model.class_probabilities({"when": [18_270.0]})[0].tolist()
+        number = model.predict_proba({"when": [18_270.0]})[0].tolist()
     assert number == unknown  # which lies among the dates, as a number of days
     frame.loc[3, "when"] = None
     learner = cp.NaiveBayes(missing="drop").fit(frame, "late")

@@ -156,7 +156,7 @@ def test_new_cells_are_read_as_the_old_ones(run, tmp_path: Path) -> None:
     with (tmp_path / "p.csv").open() as file:
         (row,) = csv_module.DictReader(file)
     plain = {"preis": [1234.0], "gewicht": [2.345], "stück": [8500]}
-    expected = model.class_probabilities(plain)[0]
+    expected = model.predict_proba(plain)[0]
     assert [float(row["P(j)"]), float(row["P(n)"])] == pytest.approx(expected, abs=1e-6)
 
 

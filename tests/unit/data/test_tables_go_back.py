@@ -18,7 +18,7 @@ from counterpane.data.export import frame_like
 from counterpane.data.intervals import find_quantiles, find_step
 from counterpane.data.schema import Variable
 from counterpane.errors import DataError, MissingExtraError, ParameterError
-from counterpane.models.formats import native
+from counterpane.formats import native
 from error_checks import raises
 
 DAYS = [datetime.date(2020, 1, 1) + datetime.timedelta(i) for i in range(40)]
@@ -204,7 +204,10 @@ def test_predictions_are_frames_of_the_kind_that_went_in(kind):
     model = cp.ChowLiu().fit(table).model_
     for found, shares in (
         (classifier.predict_frame(rows), classifier.predict_proba(rows)),
-        (model.predict_frame(rows, "survived"), model.class_probabilities(rows, "survived")),
+        (
+            model.predict_proba(rows, "survived", as_frame=True),
+            model.predict_proba(rows, "survived"),
+        ),
     ):
         assert type(found) is type(rows)
         frame = found.to_pandas() if kind != "pandas" else found
@@ -216,7 +219,7 @@ def test_predictions_are_frames_of_the_kind_that_went_in(kind):
 def test_a_pandas_index_stays():
     model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
     rows = pd.DataFrame({"sex": ["male", "female"]}, index=["x", "y"])
-    found = model.predict_frame(rows, "survived")
+    found = model.predict_proba(rows, "survived", as_frame=True)
     assert found.index.tolist() == ["x", "y"] and found["predicted"].tolist() == ["no", "yes"]
 
 

@@ -2,7 +2,7 @@
 
 import counterpane as cp
 from counterpane.drawing.layout import lay_out_mixed
-from counterpane.models.pictures import write_picture
+from counterpane.tools.pictures import write_picture
 
 
 def test_marks_are_drawn_at_both_ends(tmp_path):

@@ -11,8 +11,8 @@ import counterpane as cp
 from counterpane.graphs import Dag, cpdag, with_known_directions
 from counterpane.independence import mutual_information
 from counterpane.independence.edge_strength import corrected_information
-from counterpane.models.links import strengths_of
 from counterpane.models.typed_values import plain
+from counterpane.tools.links import strengths_of
 from reference.edge_strength_reference import (
     class_strengths,
     corrected_bits,

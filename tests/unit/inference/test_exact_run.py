@@ -11,8 +11,8 @@ import counterpane as cp
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.features import Potential
 from counterpane.inference import ExactRun, Limits, limited
+from counterpane.inference.certainty import InexactAnswer
 from counterpane.inference.limits import current_limits, parse_memory
-from counterpane.models.certainty import InexactAnswer
 from error_checks import raises
 
 SIDE = 9
@@ -148,6 +148,7 @@ def test_an_answer_that_takes_too_long_is_given_up(grid, monkeypatch):
     parts, cards = grid
     monkeypatch.setattr("counterpane.inference.limits.LEAST_SECONDS", 0.0)
     monkeypatch.setattr("counterpane.inference.limits.PATIENCE", 0.0)
+    monkeypatch.setattr("counterpane.inference.exact_run.QUICK_CELLS", 0.0)
     run = ExactRun(parts, cards, {0: 1}, limits=Limits(memory=8e3))
     with pytest.raises(TableSizeError, match=r"was stopped after .* exact=…"):
         run.weight()

@@ -83,7 +83,7 @@ def test_what_does_not_bear_on_the_question_does_not_count(wide):
 
 
 def test_likelihood_weighting_needs_no_table(wide):
-    table = wide.sample_weighted(20_000, {"x40": 1}, random_state=0)
+    table = wide.sample(20_000, {"x40": 1}, random_state=0, weighted=True)
     assert (table.codes[40] == 1).all()
     share = table.weights[table.codes[0] == 1].sum() / table.total_weight
     assert abs(share - 1.6 / 2.4) < 0.02

@@ -9,6 +9,7 @@ import pytest
 
 from counterpane.data import Schema
 from counterpane.errors import FitError
+from counterpane.formats.native import Content, read_native, write_native
 from counterpane.learners.checkpoint import (
     GROWS,
     Saved,
@@ -16,7 +17,6 @@ from counterpane.learners.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from counterpane.models.formats.native import Content, read_native, write_native
 from counterpane.typing import Bools, Codes, Floats, Ints, Words
 from error_checks import raises
 
@@ -88,7 +88,7 @@ def test_a_nested_state_comes_back(tmp_path):
     path = tmp_path / "state.cp"
     content = written(path, later())
     assert [len(array) for array in content.arrays.values()] == [2 + 3 + 2 + 8 + 3, 2]  # once each
-    saved = read_checkpoint(path, SCHEMA, KEY, fresh(), accept)
+    saved = read_checkpoint(path, SCHEMA, KEY, fresh(), Nested, accept)
     assert equal(saved.state, later())
     assert type(saved.state.sets[0, 1][0]) is frozenset
     assert saved.trace == [{"step": 0, "gain": 0.5}]
@@ -121,7 +121,7 @@ def test_a_state_of_another_form_is_refused(tmp_path, change, message):
     path = tmp_path / "state.cp"
     written(path, later()._replace(**change))
     with pytest.raises(FitError, match=rf"state\.cp' is damaged \({message}.*delete it"):
-        read_checkpoint(path, SCHEMA, KEY, fresh(), accept)
+        read_checkpoint(path, SCHEMA, KEY, fresh(), Nested, accept)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_a_forged_file_is_refused(tmp_path, change):
     content = written(path, later())
     write_native(path, content._replace(note=content.note | change))
     with raises(FitError, about="state.cp"):
-        read_checkpoint(path, SCHEMA, KEY, fresh(), accept)
+        read_checkpoint(path, SCHEMA, KEY, fresh(), Nested, accept)
     note = {name: value for name, value in content.note.items() if name not in change}
     write_native(path, content._replace(note=note))
     with raises(FitError, about="state.cp"):
-        read_checkpoint(path, SCHEMA, KEY, fresh(), accept)
+        read_checkpoint(path, SCHEMA, KEY, fresh(), Nested, accept)

@@ -7,6 +7,10 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
+from counterpane.additive.classifier import AdditiveClassifier
+from counterpane.additive.effects import measure_effects
+from counterpane.additive.member import DENSE_CELLS, Coding, Member
+from counterpane.additive.purified import purified
 from counterpane.data import Schema, Variable
 from counterpane.errors import (
     DataError,
@@ -16,10 +20,6 @@ from counterpane.errors import (
     StateError,
     UnknownNameError,
 )
-from counterpane.models.additive import AdditiveClassifier
-from counterpane.models.additive_member import DENSE_CELLS, Coding, Member
-from counterpane.models.effects import measure_effects
-from counterpane.models.purified import purified
 from counterpane.models.record import DataRecord, LearningRecord
 from error_checks import raises
 
@@ -104,15 +104,15 @@ def test_terms_alone_make_a_face():
 def test_frames_by_name_and_what_is_not_there():
     found = model()
     frame = pd.DataFrame({"more": [1, 2], "price": [0.5, None], "color": ["blue", "green"]})
-    proba = found.class_probabilities(frame, "kind")
+    proba = found.predict_proba(frame, "kind")
     assert proba[0] == pytest.approx(by_hand(found.members, 1, 0.5))
     assert proba[1] == pytest.approx(by_hand(found.members, 2, np.nan))
     with pytest.raises(ParameterError, match=r"keeps no training rows.*\(color\)"):
-        found.class_probabilities(frame.drop(columns="color"))
+        found.predict_proba(frame.drop(columns="color"))
     with raises(ParameterError, parameter="target", value="color"):
-        found.class_probabilities(frame, "color")
+        found.predict_proba(frame, "color")
     with pytest.raises(DataError, match="no columns"):
-        found.class_probabilities({})
+        found.predict_proba({})
 
 
 def test_queries():
@@ -219,10 +219,8 @@ def test_a_table_is_predicted_as_its_frame_is():
     titanic = cp.load_dataset("titanic")
     model = cp.InteractionClassifier().fit(titanic, "survived").model_
     frame = titanic.to_pandas()
-    np.testing.assert_array_equal(
-        model.class_probabilities(titanic), model.class_probabilities(frame)
-    )
-    assert len(model.predict_frame(titanic)) == titanic.n_rows
+    np.testing.assert_array_equal(model.predict_proba(titanic), model.predict_proba(frame))
+    assert len(model.predict_proba(titanic, as_frame=True)) == titanic.n_rows
 
 
 @pytest.mark.parametrize("share", [-0.1, 1e308, np.inf, np.nan])

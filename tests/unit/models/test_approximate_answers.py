@@ -16,10 +16,10 @@ from counterpane.errors import (
 )
 from counterpane.features import Potential, Rules
 from counterpane.inference import BeliefPropagation
+from counterpane.inference.certainty import InexactAnswer
 from counterpane.inference.gibbs import Gibbs
 from counterpane.inference.map import ICM, MaxProduct
 from counterpane.inference.mean_field import MeanField
-from counterpane.models.certainty import InexactAnswer
 from error_checks import raises
 
 LONG = Gibbs(n_samples=5000)

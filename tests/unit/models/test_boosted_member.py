@@ -7,10 +7,10 @@ import pytest
 
 import counterpane as cp
 from counterpane._core import boosting as kernels
+from counterpane.additive import box_parts
+from counterpane.additive.binning import Binning
+from counterpane.additive.boosted_member import BoostedMember
 from counterpane.learners.boosting.fold_boosting import BinnedRows, TreeShape, boost_once
-from counterpane.models import box_parts
-from counterpane.models.binning import Binning
-from counterpane.models.boosted_member import BoostedMember
 
 
 @pytest.fixture(params=[2, 3])
@@ -94,11 +94,11 @@ def test_arrays_and_back(member_and_rows):
 def test_a_file_answers_as_the_learner(tmp_path, name):
     table = cp.load_dataset(name)
     target = table.schema.names[-1]
-    learner = cp.BoostedTables().fit(table, target)
+    learner = cp.InteractionClassifier(parts="trees").fit(table, target)
     learner.model_.save(tmp_path / "m.cp")
     model = cp.load(tmp_path / "m.cp")
     frame = table.to_pandas().head(40).drop(columns=target)
-    assert model.class_probabilities(frame) == pytest.approx(learner.predict_proba(frame))
+    assert model.predict_proba(frame) == pytest.approx(learner.predict_proba(frame))
     row = frame.iloc[0].to_dict()
     records = model.explain(row)
     assert [r["columns"] for r in records] == [r["columns"] for r in learner.explain(row)]

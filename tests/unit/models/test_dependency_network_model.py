@@ -74,7 +74,7 @@ def test_questions_without_an_open_variable_are_exact():
     np.testing.assert_allclose(answers.probabilities, 0.5)
     found = model.query_many("b", {"a": ["x", "y"], "c": ["y", "x"]}).probabilities
     np.testing.assert_allclose(found, [conditional_of_b(0, 1), conditional_of_b(1, 0)], rtol=1e-12)
-    np.testing.assert_allclose(model.class_probabilities({"b": ["z", "x"]}, "a")[:, 1], [0.1, 0.7])
+    np.testing.assert_allclose(model.predict_proba({"b": ["z", "x"]}, "a")[:, 1], [0.1, 0.7])
 
 
 def stationary():

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
-from counterpane.models.additive import AdditiveClassifier
-from counterpane.models.effects import log_odds, measure_effects
-from counterpane.models.purified import lower_order, purified
+from counterpane.additive.classifier import AdditiveClassifier
+from counterpane.additive.effects import log_odds, measure_effects
+from counterpane.additive.purified import lower_order, purified
 from error_checks import raises
 
 ROWS = 20_000

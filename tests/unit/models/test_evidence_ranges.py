@@ -81,7 +81,7 @@ def test_estimates_take_sets_and_ranges(method):
     )
     drawn = model.sample(200, evidence, 0, method="gibbs")
     assert set(drawn["port"].tolist()) == {"a", "c"} and set(drawn["size"].tolist()) <= {1, 2}
-    weighted = model.sample_weighted(20_000, evidence, 0)
+    weighted = model.sample(20_000, evidence, 0, weighted=True)
     assert weighted.shares("paid") == pytest.approx(exact.probabilities, abs=0.03)
 
 

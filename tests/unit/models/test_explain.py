@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import counterpane as cp
+from counterpane.additive.effects import explained_probabilities
 from counterpane.data.encoding import UnknownCells
-from counterpane.models.effects import explained_probabilities
 
 ROW = {"status": "third", "age": "adult", "sex": "male"}
 
@@ -87,7 +88,7 @@ def test_the_command_explains_pairs(run, tmp_path: Path) -> None:
     assert code == 0
     model = cp.load(tmp_path / "m.cp")
     row = dict(word.split("=") for word in words)
-    expected = model.class_probabilities({name: [cell] for name, cell in row.items()})[0]
+    expected = model.predict_proba({name: [cell] for name, cell in row.items()})[0]
     assert f"P(survived | row): no {expected[0]:.4f}, yes {expected[1]:.4f}" in out
     assert f"P(survived = yes) = {expected[1]:.3f}; log-odds:" in out
     assert f"{math.log(expected[1] / expected[0]):+.3f}  in total" in out
@@ -161,7 +162,7 @@ def test_boosted_tables_add_up_exactly() -> None:
         "y": y,
         "class": np.where(x * y + 0.3 * rng.normal(size=400) > 0, "up", "down"),
     }
-    learner = cp.BoostedTables().fit(frame, "class")
+    learner = cp.InteractionClassifier(parts="trees").fit(frame, "class")
     model = learner.model_
     for k in range(20):
         row = {"x": x[k], "y": y[k]}
@@ -197,7 +198,7 @@ def test_smoothing_and_averages_are_in_the_lines_that_cause_them(row) -> None:
     """A row far from the boundary has log-odds of a hundred, before its probability is smoothed."""
     model = cp.InteractionClassifier().fit(nearly_certain(), "class").model_
     records = model.explain(row)
-    n, p = model.class_probabilities({name: [cell] for name, cell in row.items()})[0]
+    n, p = model.predict_proba({name: [cell] for name, cell in row.items()})[0]
     assert sum(r["contributions"]["p"] for r in records) == pytest.approx(math.log(p / n))
     given = {name for name, cell in row.items() if cell is not None}
     names = {r["name"] for r in records}
@@ -210,13 +211,15 @@ def test_smoothing_and_averages_are_in_the_lines_that_cause_them(row) -> None:
         assert records[0]["contributions"]["p"] > 7
 
 
-@pytest.mark.parametrize("learner", [cp.InteractionClassifier, cp.BoostedTables])
+@pytest.mark.parametrize(
+    "learner", [cp.InteractionClassifier, partial(cp.InteractionClassifier, parts="trees")]
+)
 def test_three_classes_and_missing_columns_add_up(learner) -> None:
     iris = cp.load_dataset("iris")
     model = learner().fit(iris, "class").model_
     for row in ({"petal_length": 5.0}, {"petal_length": 1.4, "sepal_width": 3.0}):
         records = model.explain(row)
-        expected = model.class_probabilities({name: [cell] for name, cell in row.items()})[0]
+        expected = model.predict_proba({name: [cell] for name, cell in row.items()})[0]
         found = explained_probabilities(records)
         assert [found[c] for c in model.target.states] == pytest.approx(expected.tolist())
         assert {c for r in records for c in r["columns"] or ()} == set(row)
@@ -275,7 +278,7 @@ def test_the_command_has_the_names_of_python(run, tmp_path: Path) -> None:
 def test_an_explanation_prints_sums_and_is_a_table_in_a_notebook() -> None:
     frame = cp.load_dataset("iris", discretize="quantile").to_pandas()
     frame["class"] = frame["class"].astype(str) + "<b>"
-    records = cp.InteractionClassifier(boosted=False).fit(frame, "class").explain(frame.iloc[0])
+    records = cp.InteractionClassifier(parts="tables").fit(frame, "class").explain(frame.iloc[0])
     parts = records.parts(records.predicted)
     total = records.log_odds(records.predicted)
     assert sum(value for _, value in parts) == pytest.approx(total, abs=0.0005)

@@ -112,7 +112,7 @@ def test_files(tmp_path, name):
     loaded = cp.load(tmp_path / name)
     codes = ROWS.codes  # Libra's files keep no names
     expected = field.full_conditionals(ROWS)
-    assert np.allclose(loaded.blanket.full_conditionals(codes), expected, rtol=0, atol=1e-12)
+    assert np.allclose(loaded.engine.blanket.full_conditionals(codes), expected, rtol=0, atol=1e-12)
     if name.endswith(".cp"):
         assert type(loaded) is cp.HybridRandomField
         assert np.array_equal(loaded.full_conditionals(ROWS), expected)

@@ -60,7 +60,7 @@ def test_every_pattern_agrees_with_brute_force():
         v.name: [None if row[i] is None else v.states[row[i]] for row in rows]
         for i, v in enumerate(network.schema)
     }
-    cells = {(c.row, c.column): c for c in network.impute_cells(frame)}
+    cells = {(c.row, c.column): c for c in network.impute(frame, cells=True)}
     filled = network.impute(frame)
     assert len(cells) == sum(code is None for row in rows for code in row)
     for r, row in enumerate(rows):
@@ -125,7 +125,7 @@ def test_hidden_cells_are_predicted_better_than_by_their_column_and_calibrated(n
     hidden = rng.random(test.codes.shape) < 0.15
     holes = cp.Table(test.schema, np.where(hidden, test.schema.cards[:, None], test.codes))
     losses, base_losses, hits, shares = [], [], [], []
-    for cell in model.impute_cells(holes):
+    for cell in model.impute(holes, cells=True):
         v = test.schema.index(cell.column)
         truth = test.schema[v].states[test.codes[v, cell.row]]
         counts = np.bincount(train.codes[v], minlength=test.schema[v].card)
@@ -165,7 +165,7 @@ def test_all_kinds_of_models_fill_all_gaps():
             warnings.simplefilter("ignore", cp.InexactAnswer)
             filled = model.impute(some)
             (drawn,) = model.impute(some, draws=1, random_state=0)
-            cells = model.impute_cells(some)
+            cells = model.impute(some, cells=True)
         for done in (filled, drawn):
             assert not done.has_missing.any()
             assert (done.codes == table.codes[:, :300])[~gaps[:, :300]].all()
@@ -182,7 +182,7 @@ def test_a_dependency_network_fills_single_gaps_exactly():
     model = cp.DependencyNetworkLearner().fit(table).model_
     frame = {n: table.column(n)[:5].tolist() for n in table.schema.names}
     frame["survived"] = [None] * 5
-    cells = model.impute_cells(frame)
+    cells = model.impute(frame, cells=True)
     for cell in cells:
         row = {n: frame[n][cell.row] for n in frame if n != "survived"}
         answer = model.query("survived", row)
@@ -195,13 +195,13 @@ def test_too_large_tables_are_filled_by_sampling_with_a_warning(monkeypatch):
 
     def too_large(*_, **__):
         calls.append(1)
-        raise cp.models.imputing.TableSizeError("the table would have 2^40 cells; use fewer")
+        raise cp.tools.imputing.TableSizeError("the table would have 2^40 cells; use fewer")
 
     frame = {"a": [None, "a0"], "b": [None, None], "d": ["d1", "d2"], "c": ["c0", None]}
-    exact = network.impute_cells(frame)
-    monkeypatch.setattr(cp.BayesianNetwork, "_ask_rows", too_large)
+    exact = network.impute(frame, cells=True)
+    monkeypatch.setattr(type(network.engine), "ask_rows", too_large)
     with pytest.warns(cp.InexactAnswer, match=r"2\^40 cells; probabilities are estimated by Gibbs"):
-        cells = network.impute_cells(frame)
+        cells = network.impute(frame, cells=True)
     assert calls
     for ours, sure in zip(cells, exact, strict=True):
         assert ours.probability == pytest.approx(sure.probability, abs=0.05)
@@ -217,14 +217,14 @@ def test_a_gap_is_never_filled_with_the_missing_state():
     assert model.query("y", {"x": 2})[None] > 0.9
     filled = model.impute(frame)
     assert not filled["y"].isna().any()
-    (cell, *_) = model.impute_cells(frame.iloc[np.flatnonzero(x == 2)[:1]])
+    (cell, *_) = model.impute(frame.iloc[np.flatnonzero(x == 2)[:1]], cells=True)
     answer = model.query("y", {"x": 2})
     rest = {s: answer[s] / (1 - answer[None]) for s in ("p", "q")}
     assert cell.probability == pytest.approx(max(rest.values()))
     for drawn in model.impute(frame, draws=2, random_state=0):
         assert set(drawn["y"]) == {"p", "q"}
     mixture = cp.Mixture([model, model])
-    assert mixture.impute_cells(frame)[0].probability == pytest.approx(cell.probability)
+    assert mixture.impute(frame, cells=True)[0].probability == pytest.approx(cell.probability)
 
 
 def test_rows_that_the_model_forbids_are_filled_as_if_nothing_were_known():
@@ -232,7 +232,7 @@ def test_rows_that_the_model_forbids_are_filled_as_if_nothing_were_known():
     tables = [[0.3, 0.7], [[1, 0], [0, 1]], [0.2, 0.8]]
     model = cp.BayesianNetwork(schema, Dag(3, [(0, 1)]), tables)
     frame = {"a": ["no"], "b": ["yes"], "c": [None]}
-    (cell,) = model.impute_cells(frame)
+    (cell,) = model.impute(frame, cells=True)
     assert cell[:3] == (0, "c", "yes") and cell.probability == pytest.approx(0.8)
     (drawn,) = model.impute(frame, draws=1, random_state=0)
     assert (drawn["a"], drawn["b"]) == (["no"], ["yes"]) and drawn["c"][0] in ("no", "yes")
@@ -335,7 +335,9 @@ def test_numbers_are_the_medians_of_their_intervals_and_draws_lie_in_them():
     )
     cuts = np.array(model.schema["count"].cuts)
     place = np.searchsorted(cuts, frame["count"], side="right")
-    for value in {c.value for c in model.impute_cells({"count": [None] * 3, "x": [5.0, 10, 15]})}:
+    for value in {
+        c.value for c in model.impute({"count": [None] * 3, "x": [5.0, 10, 15]}, cells=True)
+    }:
         inside = frame["count"][place == np.searchsorted(cuts, value, side="right")]
         assert isinstance(value, int)
         assert abs((inside < value).mean() - 0.5) < 0.06
@@ -365,7 +367,8 @@ def test_unknown_states_and_columns_stay(tmp_path):
     assert filled["sex"] == ["other", "male"] or filled["sex"] == ["other", "female"]
     assert filled["cabin"] == [None, 3] and filled["survived"][1] == "yes"
     prior = model.query("survived")
-    assert model.impute_cells(frame)[0].probability == pytest.approx(max(prior.to_dict().values()))
+    (cell, *_) = model.impute(frame, cells=True)
+    assert cell.probability == pytest.approx(max(prior.to_dict().values()))
     with pytest.raises(DataError, match=r"no column of the frame \('cabin'\) is a column of the"):
         model.impute({"cabin": [None]})
     for wrong in (0, 2.5, -1, 10**6):
@@ -377,7 +380,7 @@ def test_a_frame_without_gaps_comes_back(messy_case):
     model, *_ = messy_case
     frame = messy()
     pd.testing.assert_frame_equal(model.impute(frame), frame)
-    assert model.impute_cells(frame) == []
+    assert model.impute(frame, cells=True) == []
     assert len(model.impute(frame, draws=2)) == 2
 
 

@@ -95,7 +95,7 @@ def test_estimates_take_do() -> None:
 def test_intervals_and_mixtures() -> None:
     table = cp.load_dataset("titanic")
     model = cp.fit_parameters(cp.MemoryCounts(table), cp.Dag(4, [(0, 2), (0, 3), (2, 3)]))
-    interval = model.query_interval("survived", do={"sex": "female"}, random_state=0)
+    interval = cp.query_interval(model, "survived", do={"sex": "female"}, random_state=0)
     exact = model.query("survived", do={"sex": "female"})
     assert interval.lower["yes"] < exact["yes"] < interval.upper["yes"]
     apart = cp.fit_parameters(cp.MemoryCounts(table), cp.Dag(4))

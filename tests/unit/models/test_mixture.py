@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
+from counterpane import storage
 from counterpane.data import Schema, Table
 from counterpane.errors import (
     DataError,
@@ -17,9 +18,9 @@ from counterpane.errors import (
     ParameterError,
     ScopeError,
 )
+from counterpane.formats.native import Content, write_native
 from counterpane.graphs import Dag
-from counterpane.models import BayesianNetwork, storage
-from counterpane.models.formats.native import Content, write_native
+from counterpane.models import BayesianNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.models.record import LearnerRecord, LearningRecord
 

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from counterpane import query_interval
 from counterpane.data import Schema, Table, Variable
 from counterpane.errors import (
     DataError,
@@ -199,7 +200,7 @@ def test_more_columns_than_one_key_holds():
 
 
 def test_weighted_samples_stand_for_the_posterior(model):
-    table = model.sample_weighted(40_000, {"test": 1, "age": "old"}, random_state=0)
+    table = model.sample(40_000, {"test": 1, "age": "old"}, random_state=0, weighted=True)
     assert (table.codes[3] == 1).all()
     assert (table.codes[2] == 1).all()
     share = table.weights[table.codes[0] == 1].sum() / table.total_weight
@@ -208,31 +209,31 @@ def test_weighted_samples_stand_for_the_posterior(model):
     w = table.weights
     assert math.isclose(table.total_weight, w.sum() ** 2 / (w @ w))
     assert 0.02 < table.total_weight / table.n_rows < 0.06  # lung cancer is rare: 0.037
-    again = model.sample_weighted(40_000, {"test": 1, "age": "old"}, random_state=0)
+    again = model.sample(40_000, {"test": 1, "age": "old"}, random_state=0, weighted=True)
     assert np.array_equal(table.codes, again.codes)
-    plain = model.sample_weighted(100, random_state=3)
+    plain = model.sample(100, random_state=3, weighted=True)
     assert plain.total_weight == 100
     assert np.array_equal(plain.codes, model.sample(100, random_state=3).codes)
     with pytest.raises(EvidenceError, match="none of 50 rows agrees"):
-        model.sample_weighted(50, {"lung": False, "test": 1}, random_state=0)
+        model.sample(50, {"lung": False, "test": 1}, random_state=0, weighted=True)
     with raises(ParameterError, parameter="n", value=0):
-        model.sample_weighted(0)
+        model.sample(0, weighted=True)
 
 
 def test_intervals_need_strengths_and_narrow_with_them(model):
     with pytest.raises(ParameterError, match="how certain its tables are"):
-        model.query_interval("smoke")
+        query_interval(model, "smoke")
     widths = []
     for size in (20.0, 2000.0):
         strengths = [np.full(t.shape[:-1], size) for t in model.tables]
         sure = BayesianNetwork(model.schema, model.dag, model.tables, strengths)
-        found = sure.query_interval("smoke", {"test": 1}, draws=400, random_state=0)
+        found = query_interval(sure, "smoke", {"test": 1}, draws=400, random_state=0)
         exact = model.query("smoke", {"test": 1})["yes"]
         assert found.lower["yes"] < exact < found.upper["yes"]
         assert math.isclose(found.mean.probabilities.sum(), 1.0)
         widths.append(found.upper["yes"] - found.lower["yes"])
-        again = sure.query_interval("smoke", {"test": 1}, draws=400, random_state=0)
+        again = query_interval(sure, "smoke", {"test": 1}, draws=400, random_state=0)
         assert again.lower["yes"] == found.lower["yes"]
     assert widths[1] < widths[0] / 3
     with pytest.raises(EvidenceError, match="probability zero"):
-        sure.query_interval("smoke", {"lung": False, "test": 1})
+        query_interval(sure, "smoke", {"lung": False, "test": 1})

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterpane.models import load
+from counterpane.storage import load
 
 FOLDER = Path(os.environ.get("COUNTERPANE_DATA", "")) / "networks"
 NETWORKS = sorted(p.name.split(".")[0] for p in FOLDER.glob("*.bif.gz"))

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 import counterpane as cp
-from counterpane.models.odd_rows import far_out
+from counterpane.tools.odd_rows import far_out
 
 
 def cars(rows: int = 400, seed: int = 0) -> pd.DataFrame:

@@ -201,7 +201,7 @@ def fitted(frame):
 def test_full_evidence_keeps_the_exact_answer(frame, fitted):
     model = fitted.model_
     expected = np.exp(model.log_proba(*model.encode(frame)))
-    assert (model.class_probabilities(frame) == expected).all()
+    assert (model.predict_proba(frame) == expected).all()
     assert (fitted.predict_proba(frame) == expected).all()
     for row in range(5):
         evidence = frame.drop(columns="y").iloc[row].to_dict()
@@ -214,36 +214,36 @@ def test_predictions_and_queries_mean_the_same(frame, fitted):
     model, some = fitted.model_, frame.iloc[:40]
     for left in (["port"], ["size"], ["group"], ["group", "size"], ["size", "port"]):
         known = some.drop(columns=[*left, "y"])
-        whole = model.class_probabilities(known)
+        whole = model.predict_proba(known)
         one = [
             model.query("y", row._asdict()).probabilities for row in known.itertuples(index=False)
         ]
         assert whole == pytest.approx(np.array(one), abs=1e-12)
-        turned = model.class_probabilities(known.iloc[::-1])[::-1]
+        turned = model.predict_proba(known.iloc[::-1])[::-1]
         assert (whole == turned).all()
 
 
 def test_a_cell_that_says_nothing_is_averaged_over(frame, fitted):
     model, some = fitted.model_, frame.iloc[:40].drop(columns="y")
-    without = model.class_probabilities(some.drop(columns="size"))
+    without = model.predict_proba(some.drop(columns="size"))
     assert fitted.predict_proba(some.assign(size=np.nan)) == pytest.approx(without, abs=1e-12)
-    without = model.class_probabilities(some.drop(columns="group"))
+    without = model.predict_proba(some.drop(columns="group"))
     with pytest.warns(UnknownCells, match="'group': 40 cells hold values .* such as 'new'"):
         assert fitted.predict_proba(some.assign(group="new")) == pytest.approx(without, abs=1e-12)
     mixed = some.assign(size=some["size"].where(np.arange(40) % 2 == 0))
     found = fitted.predict_proba(mixed)
     assert (found[::2] == fitted.predict_proba(some)[::2]).all()
-    gone = model.class_probabilities(some.drop(columns="size"))
+    gone = model.predict_proba(some.drop(columns="size"))
     assert found[1::2] == pytest.approx(gone[1::2], abs=1e-12)
 
 
 def test_missing_stays_a_state_where_training_had_it(frame, fitted):
     model = fitted.model_
     one = {"group": ["a"], "size": [0.5], "port": [None]}
-    missing = model.class_probabilities(one)
+    missing = model.predict_proba(one)
     expected = np.exp(model.log_proba(*model.encode(pd.DataFrame(one))))
     assert (missing == expected).all()
-    absent = model.class_probabilities({"group": ["a"], "size": [0.5]})
+    absent = model.predict_proba({"group": ["a"], "size": [0.5]})
     assert abs(absent - missing).max() > 0.01
     fit = frame[frame["port"].isna()]
     answer = model.query("y", {"port": None})
@@ -291,11 +291,11 @@ def test_without_rows_partial_evidence_is_refused(frame, tmp_path):
     model = cp.load(tmp_path / "m.cp")
     assert not any(name.startswith("rows.") for name in model.to_arrays())
     some = frame.iloc[:9].drop(columns="y")
-    assert (model.class_probabilities(some) == fitted.predict_proba(some)).all()
+    assert (model.predict_proba(some) == fitted.predict_proba(some)).all()
     with pytest.raises(ParameterError, match=r"keeps no training rows.*\(size, port\).*keep_rows"):
         model.query("y", {"group": "a"})
     with pytest.raises(ParameterError, match="keeps no training rows"):
-        model.class_probabilities(some.drop(columns="size"))
+        model.predict_proba(some.drop(columns="size"))
     with pytest.warns(UnknownCells):
         assert np.isfinite(fitted.predict_log_proba(some.assign(group="new"))).all()
 
@@ -304,7 +304,7 @@ def test_saved_rows_come_back(frame, fitted, tmp_path):
     fitted.model_.save(tmp_path / "m.cp")
     again = cp.load(tmp_path / "m.cp")
     known = frame[["group", "size"]]
-    assert (again.class_probabilities(known) == fitted.model_.class_probabilities(known)).all()
+    assert (again.predict_proba(known) == fitted.model_.predict_proba(known)).all()
     assert again.record.data.kept_rows == KeptRows(len(again.rows), again.rows.seen)
 
 

@@ -14,8 +14,8 @@ import counterpane as cp
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import MissingExtraError, ParameterError
 from counterpane.graphs import Dag
-from counterpane.models import pictures
 from counterpane.models.record import LearnerRecord, LearningRecord
+from counterpane.tools import pictures
 
 LEARNED = LearningRecord(LearnerRecord(text="HillClimb()"))
 
@@ -41,7 +41,7 @@ def dot_edges(path):
 
 
 def test_dot_has_arrows_where_the_class_has(tmp_path):
-    collider(LEARNED).save_picture(tmp_path / "net.dot")
+    collider(LEARNED).save(tmp_path / "net.dot")
     edges = dot_edges(tmp_path / "net.dot")
     assert len(edges) == 3
     assert edges['say "hi"', "<b> & co"] and edges["backslash", "<b> & co"]
@@ -49,12 +49,12 @@ def test_dot_has_arrows_where_the_class_has(tmp_path):
 
 
 def test_a_network_that_somebody_wrote_keeps_its_arrows(tmp_path):
-    collider().save_picture(tmp_path / "net.dot")
+    collider().save(tmp_path / "net.dot")
     assert all(dot_edges(tmp_path / "net.dot").values())
 
 
 def test_svg_is_a_page_with_all_names_and_one_head_for_each_arrow(tmp_path):
-    collider(LEARNED).save_picture(tmp_path / "net.svg")
+    collider(LEARNED).save(tmp_path / "net.svg")
     root = ET.parse(tmp_path / "net.svg").getroot()
     assert {text.text for text in root.iter(f"{SVG}text")} == set(ODD)
     heads = [p for p in root.iter(f"{SVG}path") if p.get("fill") == "currentColor"]
@@ -75,21 +75,21 @@ def test_svg_is_a_page_with_all_names_and_one_head_for_each_arrow(tmp_path):
     ids=["network", "dependency", "markov", "interactions"],
 )
 def test_every_kind_of_model_has_a_picture(make, suffix, tmp_path):
-    make(cp.load_dataset("titanic")).save_picture(tmp_path / f"m{suffix}")
+    make(cp.load_dataset("titanic")).save(tmp_path / f"m{suffix}")
     start = {".dot": b"digraph {", ".svg": b"<svg ", ".png": b"\x89PNG"}[suffix]
     assert (tmp_path / f"m{suffix}").read_bytes().startswith(start)
     assert os.listdir(tmp_path) == [f"m{suffix}"]
 
 
 def test_other_suffixes_and_a_missing_library_are_told(tmp_path, monkeypatch):
-    with pytest.raises(ParameterError, match=r"no suffix of a picture; \.dot, \.svg, \.png"):
-        collider().save_picture(tmp_path / "net.gif")
+    with pytest.raises(ParameterError, match=r"pictures: \.dot, \.svg, \.png"):
+        collider().save(tmp_path / "net.gif")
     real = importlib.util.find_spec
     monkeypatch.setattr(
         pictures, "find_spec", lambda name: None if name == "matplotlib" else real(name)
     )
     with pytest.raises(MissingExtraError, match=r"install counterpane\[plot\], or write \.svg"):
-        collider().save_picture(tmp_path / "net.png")
+        collider().save(tmp_path / "net.png")
     assert os.listdir(tmp_path) == []
 
 

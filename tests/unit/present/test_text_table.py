@@ -98,7 +98,7 @@ def test_a_small_sample_shows_its_rows(model):
 
 
 def test_an_interval_and_odd_rows_are_tables(model):
-    found = model.query_interval("survived", {"sex": "female"}, random_state=0)
+    found = cp.query_interval(model, "survived", {"sex": "female"}, random_state=0)
     check(found, 2)
     bounds = [float(cell) for row in found.table().rows for cell in row[1:]]
     assert bounds[1] < bounds[0] < bounds[2]
@@ -110,7 +110,7 @@ def test_an_interval_and_odd_rows_are_tables(model):
 def test_interactions_are_a_table_and_records():
     found = cp.NaiveBayes().fit(cp.load_dataset("titanic"), "survived").strengths_
     check(found, 3)
-    learner = cp.InteractionClassifier(boosted=False).fit(cp.load_dataset("titanic"), "survived")
+    learner = cp.InteractionClassifier(parts="tables").fit(cp.load_dataset("titanic"), "survived")
     check(learner.interactions_, len(learner.interactions_))
     assert learner.interactions_ == list(learner.interactions_)
     assert f"±{learner.interactions_[0]['effect']:.2f}" in str(learner.interactions_[:1])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
-from counterpane.models.effect_tables import effect_table
+from counterpane.additive.effect_tables import effect_table
 from counterpane.report.effect_blocks import MOST_BARS, effect_block
 
 
@@ -25,7 +25,7 @@ def learner():
     )
     frame["class"] = np.where(score + 0.3 * rng.normal(size=n) > 0, "up", "down")
     frame.loc[::9, "y"] = np.nan
-    return cp.BoostedTables().fit(frame, "class")
+    return cp.InteractionClassifier(parts="trees").fit(frame, "class")
 
 
 def place(learner, *names):

@@ -163,7 +163,9 @@ def test_a_wheel_has_the_files_of_the_page() -> None:
 
 def test_trees_of_states_are_tables_in_a_page() -> None:
     """Some hundred trees over 4 × 2 × 2 cells take no more room than these cells."""
-    model = cp.BoostedTables().fit(cp.load_dataset("titanic"), "survived").model_
+    model = (
+        cp.InteractionClassifier(parts="trees").fit(cp.load_dataset("titanic"), "survived").model_
+    )
     (member,) = engine_of(model)["predictor"]["members"]
     assert member["kind"] == "faces"
     assert len(json.dumps(member)) < 5_000
@@ -173,7 +175,7 @@ def test_trees_of_numbers_list_each_set_of_bins_once() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 3))
     frame = {f"x{c}": x[:, c] for c in range(3)} | {"y": (x[:, 0] * x[:, 1] > 0).astype(int)}
-    model = cp.BoostedTables().fit(frame, "y").model_
+    model = cp.InteractionClassifier(parts="trees").fit(frame, "y").model_
     (member,) = engine_of(model)["predictor"]["members"]
     assert member["kind"] == "boosted"
     sets = np.frombuffer(base64.b64decode(member["sets"]["b"]), "<u4").reshape(-1, 8)

@@ -15,10 +15,10 @@ from counterpane.errors import ParameterError
 from counterpane.features import Potential, Rules
 from counterpane.graphs import Dag
 from counterpane.models.edges import Edge
-from counterpane.models.links import pure_interaction
 from counterpane.report.drawn_links import maximal_links
 from counterpane.report.panels import three_digits
 from counterpane.report.rows import measured_links, pair_information
+from counterpane.tools.links import pure_interaction
 from error_checks import raises
 from report_page import columns_of, report
 

@@ -17,11 +17,11 @@ from counterpane.errors import DataError, ParameterError, UnknownNameError
 from counterpane.evaluate.splits import rebuilt_learner
 from counterpane.features import Potential
 from counterpane.graphs import Dag
-from counterpane.models.links import Link, ModelLinks
 from counterpane.models.mixture import Mixture
 from counterpane.models.record import LearnerRecord, LearningRecord
 from counterpane.report.picture import FRAME, HEAD, ROW, box_size, pictures_of
 from counterpane.report.rows import measured_links, report_rows
+from counterpane.tools.links import Link, ModelLinks
 from error_checks import raises
 from report_page import columns_of, content, report
 

@@ -64,7 +64,7 @@ def check_stored(n: int, *networks: Ints | None) -> None:
             raise ValueError("its lists of parents are not in order")
 
 
-class Engine:
+class SearchEngine:
     """Searches from a DAG over one row cache; `limits` says which edges are allowed and required.
 
     A search ends early when `ctl` or the watcher of its thread says so.

@@ -16,7 +16,7 @@ from counterpane.errors import ParameterError
 from counterpane.graphs import Dag
 from counterpane.learners.bayesian.constraints import allowed_matrix, required_matrix
 from counterpane.learners.bayesian.engine import (
-    Engine,
+    SearchEngine,
     check_stored,
     dag_of,
     lists_of,
@@ -40,7 +40,7 @@ class ClimbSearch(Search[NetworkState]):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: SearchEngine,
         start: ParentLists,
         *,
         tabu: int,
@@ -90,7 +90,7 @@ class ClimbSearch(Search[NetworkState]):
         return after, {"restart": state.rounds, "moves": moves, "score": score}
 
 
-def perturbed(engine: Engine, dag: Dag, times: int, rng: np.random.Generator) -> Dag:
+def perturbed(engine: SearchEngine, dag: Dag, times: int, rng: np.random.Generator) -> Dag:
     """`dag` after `times` random legal moves."""
     n = engine.n
     allowed, required = allowed_matrix(engine.limits, n), required_matrix(engine.limits, n)
@@ -163,7 +163,7 @@ class HillClimb(NetworkLearner):
     restarts: int = 0
     perturb: int = 1
 
-    def _make_search(self, engine: Engine, start: ParentLists) -> Search[NetworkState]:
+    def _make_search(self, engine: SearchEngine, start: ParentLists) -> Search[NetworkState]:
         if min(self.tabu, self.restarts, self.perturb) < 0:
             raise ParameterError(
                 f"tabu={self.tabu}, restarts={self.restarts}, perturb={self.perturb}; "

@@ -16,7 +16,7 @@ from counterpane._core.search import ParentLists
 from counterpane.errors import GraphError, ParameterError, Setting
 from counterpane.graphs import Dag
 from counterpane.learners.bayesian.constraints import required_matrix
-from counterpane.learners.bayesian.engine import Engine, check_stored, lists_of, stored
+from counterpane.learners.bayesian.engine import SearchEngine, check_stored, lists_of, stored
 from counterpane.learners.bayesian.network import (
     NetworkLearner,
     NetworkState,
@@ -32,7 +32,7 @@ from counterpane.typing import Ints
 class OrderSearch(Search[NetworkState]):
     """One order a step."""
 
-    def __init__(self, engine: Engine, order: Ints | None, restarts: int, seed: int) -> None:
+    def __init__(self, engine: SearchEngine, order: Ints | None, restarts: int, seed: int) -> None:
         self.engine = engine
         self.order = order
         self.n_orders = 1 if order is not None else restarts + 1
@@ -124,7 +124,7 @@ class K2Search(NetworkLearner):
             return list(model.dag.edges)
         return super()._known_directions(model)
 
-    def _make_search(self, engine: Engine, start: ParentLists) -> Search[NetworkState]:
+    def _make_search(self, engine: SearchEngine, start: ParentLists) -> Search[NetworkState]:
         if self.start is not None:
             raise ParameterError(
                 "K2Search has no start: each variable takes its parents along the order; leave "

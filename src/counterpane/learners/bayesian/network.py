@@ -24,7 +24,7 @@ from counterpane.learners.bayesian.constraints import (
     without_parents,
 )
 from counterpane.learners.bayesian.engine import (
-    Engine,
+    SearchEngine,
     dag_of,
     lists_of,
     restored,
@@ -147,7 +147,7 @@ class NetworkLearner(ScoreLearner):
         return 0 if self.random_state is None else self.random_state
 
     @abstractmethod
-    def _make_search(self, engine: Engine, start: ParentLists) -> Search[NetworkState]:
+    def _make_search(self, engine: SearchEngine, start: ParentLists) -> Search[NetworkState]:
         """The search to run, on reordered columns."""
 
     def _learn_network(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
@@ -177,7 +177,7 @@ class NetworkLearner(ScoreLearner):
         """Which edges are allowed and required."""
         return make_limits(source.schema, self.required_edges, self.forbidden_edges, self.tiers)
 
-    def _first_network(self, engine: Engine, start: Dag) -> Dag:
+    def _first_network(self, engine: SearchEngine, start: Dag) -> Dag:
         """The network that the search starts from: `start`, or the Chow–Liu tree."""
         return chow_liu_forest(engine) if self.start == CHOW_LIU else start
 
@@ -234,7 +234,7 @@ def make_engine(
     limits: Limits,
     max_parents: int | None,
     cells: SetCells | None = None,
-) -> Engine:
+) -> SearchEngine:
     """A search engine over a new row cache, its first rows filled.
 
     With `cells`, families are scored on the rows in which their child was not set.
@@ -251,7 +251,7 @@ def make_engine(
     else:
         cache = InterventionCache(cells, score, max_parents=max_parents, memory=memory)
     cache.first_fill()
-    return Engine(cache, limits)
+    return SearchEngine(cache, limits)
 
 
 def start_network(start: Any, source: CountSource, limits: Limits) -> Dag:

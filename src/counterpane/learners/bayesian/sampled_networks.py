@@ -34,8 +34,8 @@ from counterpane.learners.bayesian.family_tables import FamilyTables, checked_li
 from counterpane.learners.bootstrap import bootstrap
 from counterpane.learners.density import DensityLearner
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.links import class_of
 from counterpane.scores import as_score
+from counterpane.tools.links import class_of
 from counterpane.typing import Bools, Floats, Ints
 
 MOST_COLUMNS = 12  # of the exact posterior

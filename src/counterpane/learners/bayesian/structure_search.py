@@ -27,7 +27,13 @@ from counterpane.learners.bayesian.constraints import (
     no_limits,
     only_pairs,
 )
-from counterpane.learners.bayesian.engine import Engine, Reached, check_stored, restored, stored
+from counterpane.learners.bayesian.engine import (
+    Reached,
+    SearchEngine,
+    check_stored,
+    restored,
+    stored,
+)
 from counterpane.learners.bayesian.network import (
     NetworkLearner,
     NetworkState,
@@ -68,7 +74,9 @@ class StagedSearch(Search[NetworkState]):
     `stage` is "round/index": the start (0 or 1) and the stage to come.
     """
 
-    def __init__(self, engine: Engine, start: ParentLists, effort: str, *, classes: bool) -> None:
+    def __init__(
+        self, engine: SearchEngine, start: ParentLists, effort: str, *, classes: bool
+    ) -> None:
         self.engine = engine
         self._start = start
         self.again = effort == "thorough"
@@ -280,7 +288,7 @@ class StructureSearch(NetworkLearner):
         ends = used[edges].T.tolist()
         return total, list(zip(*ends, gains.tolist(), strict=True))
 
-    def _make_search(self, engine: Engine, start: ParentLists) -> Search[NetworkState]:
+    def _make_search(self, engine: SearchEngine, start: ParentLists) -> Search[NetworkState]:
         classes = is_symmetric(engine.limits) and engine.cache.score.is_score_equivalent
         if self._set is None:
             return StagedSearch(engine, start, self.effort, classes=classes)
@@ -289,7 +297,7 @@ class StructureSearch(NetworkLearner):
         effort = "thorough" if self.effort == "default" else self.effort
         return StagedSearch(engine, start, effort, classes=False)
 
-    def _first_network(self, engine: Engine, start: Dag) -> Dag:
+    def _first_network(self, engine: SearchEngine, start: Dag) -> Dag:
         """With interventions, the network of the same rows if nothing had been set."""
         if self._set is None or self.start is not None:
             return super()._first_network(engine, start)
@@ -337,7 +345,7 @@ class GES(NetworkLearner):
     (-5251.14, 5)
     """
 
-    def _make_search(self, engine: Engine, start: ParentLists) -> Search[NetworkState]:
+    def _make_search(self, engine: SearchEngine, start: ParentLists) -> Search[NetworkState]:
         if not engine.cache.score.is_score_equivalent:
             raise FitError(
                 f"GES needs a score_equivalent score; {engine.cache.score.name} with its prior is "

@@ -8,14 +8,14 @@ from counterpane.errors import GraphError
 from counterpane.graphs import Dag
 from counterpane.learners.bayesian.chow_liu import DIGITS, maximum_branching, maximum_forest
 from counterpane.learners.bayesian.constraints import allowed_matrix, is_symmetric, required_edges
-from counterpane.learners.bayesian.engine import Engine
+from counterpane.learners.bayesian.engine import SearchEngine
 from counterpane.typing import Floats
 
 CHOW_LIU = "chow-liu"
 """The value of `start` that names the tree."""
 
 
-def chow_liu_forest(engine: Engine) -> Dag:
+def chow_liu_forest(engine: SearchEngine) -> Dag:
     """The best forest by the score of `engine`, within its limits.
 
     The gains s(i | j) − s(i) are those of the empty network's rows, which every search reads, so
@@ -51,7 +51,7 @@ def chow_liu_forest(engine: Engine) -> Dag:
     return Dag.from_parents(parents)
 
 
-def _edge_gains(engine: Engine) -> Floats:
+def _edge_gains(engine: SearchEngine) -> Floats:
     """The gain of each edge (parent, child) alone; −∞ where it is not allowed."""
     gains = np.full((engine.n, engine.n), -np.inf)
     for x in range(engine.n):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from counterpane.additive.binning import Binning
 from counterpane.data.schema import Variable
-from counterpane.models.binning import Binning
 from counterpane.typing import Codes, Floats, Ints
 
 MOST_CUTS = 128  # of a column of numbers

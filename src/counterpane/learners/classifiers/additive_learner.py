@@ -8,6 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from counterpane.additive.boosted_member import BoostedMember
+from counterpane.additive.classifier import MAX_SHOWN, AdditiveClassifier
+from counterpane.additive.effects import CAPTION, Effects, Explanation, measure_effects, one_row
+from counterpane.additive.interactions import Interactions
+from counterpane.additive.member import Member
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.learners.base import Seed
@@ -20,11 +25,6 @@ from counterpane.learners.classifiers.interactions.canonical_rows import (
     table_rows,
 )
 from counterpane.learners.classifiers.training_data import Training
-from counterpane.models.additive import MAX_SHOWN, AdditiveClassifier
-from counterpane.models.additive_member import Member
-from counterpane.models.boosted_member import BoostedMember
-from counterpane.models.effects import CAPTION, Effects, Explanation, measure_effects, one_row
-from counterpane.models.interactions import Interactions
 from counterpane.models.record import KeptRows, LearningRecord
 from counterpane.models.training_rows import TrainingRows, keep_rows
 from counterpane.plotting import draw_plot
@@ -134,7 +134,7 @@ class AdditiveLearner(Classifier):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.models.effects.explanation` for the records.
+        `counterpane.additive.effects.explanation` for the records.
         """
         self._check_fitted()
         codes, numbers = self._encoded(*self._new_rows(one_row(row, self.schema_.names)))

@@ -135,7 +135,7 @@ class NetworkClassifier(Classifier):
         rows = np.vstack([codes, np.zeros_like(codes[:1])])  # the class itself is not read
         last = len(self.schema_)
         out: Floats = np.empty((codes.shape[1], self.target_.card))
-        out[known] = self.model_.blanket.full_conditionals(rows[:, known], [last])
+        out[known] = self.model_.engine.blanket.full_conditionals(rows[:, known], [last])
         if not known.all():
             table = Table(self.schema_, codes[:, ~known])
             answers = self.model_.query_many(self.target_.name, table, impossible="prior")

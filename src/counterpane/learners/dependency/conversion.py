@@ -108,7 +108,7 @@ def to_markov_network(
     longest = _longest(mode, max_length)
     rows = base_rows(schema, base if _is_table(base) else None)
     space = state_space(schema.cards, _base(schema, None if _is_table(base) else base, data))
-    terms = read_terms(network.blanket.parts, space)
+    terms = read_terms(network.engine.blanket.parts, space)
     modes = np.where(np.diff(terms.groups) >= longest, min(mode + 1, kernels.SINGLE), mode)
     rules = merge_features(terms, modes, positions, rows, space, schema.names)
     settings = Conversion(orders if isinstance(orders, str) else "given", max_length)

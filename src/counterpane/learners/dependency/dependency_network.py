@@ -149,7 +149,7 @@ class DependencyNetworkLearner(DensityLearner):
         if self.local in SETTINGS:
             setattr(self, SETTINGS[self.local], best)
         else:
-            trees = outcome.state.rounds.tolist()
+            trees = [one.rounds for one in outcome.state]
             self.rounds_ = dict(zip(source.schema.names, trees, strict=False))
         self.score_, self.validation_scores_ = learned.score, scores
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from counterpane._core import hybrid as kernels
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, Setting
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.driver import Search
 from counterpane.learners.hybrid.local_networks import LocalNetworks
@@ -37,7 +38,11 @@ MOST_PASSES = 10  # of the loop printed in the paper
 STEPS = 16  # of a stage, if there are enough variables; an interruption loses one step
 LEAST_GAIN = 1e-9  # of the likelihood, relative: less is rounding
 
-PAIRS, NETWORKS, MERGING, RELEARNING, END = "pairs", "networks", "merging", "relearning", "end"
+PAIRS: Final = "pairs"
+NETWORKS: Final = "networks"
+MERGING: Final = "merging"
+RELEARNING: Final = "relearning"
+END: Final = "end"
 
 
 class MergingState(NamedTuple):
@@ -48,14 +53,14 @@ class MergingState(NamedTuple):
     blanket. A stage learns networks over the columns `wanted` of the variables that are `due`.
     """
 
-    stage: str
+    stage: Literal["pairs", "networks", "merging", "relearning", "end"]
     n_passes: int
     done: int  # variables of this stage
     members: Ints
     parents: Ints
     scores: Floats
     wanted: Ints
-    due: Ints
+    due: Bools
     fresh_parents: Ints
     fresh_scores: Floats
 
@@ -88,8 +93,28 @@ class MergingSearch(Search[MergingState]):
         alone[:, 0] = np.arange(self.n)
         parents, scores = np.zeros_like(alone), np.zeros(self.n)
         self.networks.learn(alone[:, 0].copy(), alone, parents, scores, None)
-        due = np.ones(self.n, dtype=np.int64)
+        due = np.ones(self.n, dtype=np.bool_)
         return MergingState(PAIRS, 0, 0, alone, parents, scores, alone, due, parents, scores)
+
+    def check(self, state: MergingState) -> None:
+        check_range("the number of passes", state.n_passes, 0, 2**31)
+        check_range("the number of variables", state.done, 0, self.n + 1)
+        everyone = np.arange(self.n)
+        self._check_networks(everyone, state.members, state.parents)
+        learned = np.flatnonzero(state.due)[: 0 if state.stage == PAIRS else state.done]
+        self._check_networks(everyone, state.wanted, np.zeros_like(state.wanted))
+        self._check_networks(learned, state.wanted, state.fresh_parents)
+
+    def _check_networks(self, variables: Ints, members: Ints, parents: Ints) -> None:
+        """Refuse networks of some variables that name columns or parents which there are not."""
+        members, parents = members[variables], parents[variables]
+        check_range("a column", members, -1, self.n)
+        ranks = np.where(members < 0, self.n, self.rank[members])
+        rises = (np.diff(ranks) > 0) | (members[:, 1:] < 0)
+        if not (rises.all() and (members == variables[:, None]).any(axis=1).all()):
+            raise ValueError("a network has other columns")
+        used = np.where(members < 0, 0, parents)  # what is behind the columns is not read
+        check_range("a parent", used >> (members >= 0).sum(axis=1)[:, None], 0, 1)
 
     def done(self, state: MergingState) -> bool:
         return state.stage == END
@@ -150,7 +175,7 @@ class MergingSearch(Search[MergingState]):
         blankets = np.empty_like(state.wanted)
         kernels.fill_blankets(state.wanted, state.fresh_parents, self.rank, blankets)
         wanted = np.where(better[:, None], blankets, state.wanted)
-        return state._replace(stage=RELEARNING, done=0, wanted=wanted, due=better.astype(np.int64))
+        return state._replace(stage=RELEARNING, done=0, wanted=wanted, due=better)
 
     def _unite(self, state: MergingState) -> MergingState:
         """The start of a pass: the union of each variable's blankets, where it is new."""
@@ -166,14 +191,14 @@ class MergingSearch(Search[MergingState]):
             n_passes=state.n_passes + 1,
             done=0,
             wanted=np.where(due[:, None], wanted, state.wanted),
-            due=due.astype(np.int64),
+            due=due,
         )
 
 
 def _better(state: MergingState) -> Bools:
     """Which of the networks of a pass make their variables more probable."""
     least = state.scores + LEAST_GAIN * np.maximum(1.0, -state.scores)
-    better: Bools = (state.due > 0) & (state.fresh_scores > least)
+    better: Bools = state.due & (state.fresh_scores > least)
     return better
 
 

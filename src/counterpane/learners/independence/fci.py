@@ -13,8 +13,8 @@ from counterpane.graphs import MixedGraph, UndirectedGraph
 from counterpane.graphs.ancestral import AncestralMarks, possible_d_sep
 from counterpane.graphs.bits import pack, unpack
 from counterpane.learners.bayesian.constraints import known_directions, required_matrix
-from counterpane.learners.independence.base import ExecutedTests
 from counterpane.learners.independence.colliders import END, PatternSearch, separating_share
+from counterpane.learners.independence.executed_tests import ExecutedTests
 from counterpane.learners.independence.pc import PatternLearner
 from counterpane.learners.independence.skeleton import SkeletonState, rows_of
 from counterpane.models.record import LearningRecord
@@ -26,10 +26,10 @@ class AncestralSearch(PatternSearch):
     def _after_colliders(self, state: SkeletonState) -> SkeletonState:
         if state.stage == "possible":
             return state._replace(stage=END)
-        executed = ExecutedTests(*state[-3:])
+        executed = state.tests
         work = AncestralMarks(rows_of(state.graph, self.n), separating_share(executed, self.n))
         work.add_colliders()
-        rows = pack(possible_d_sep(work.marks)).view(np.int64)
+        rows = pack(possible_d_sep(work.marks))
         return state._replace(stage="possible", level=1, taken=0, before=rows)
 
 

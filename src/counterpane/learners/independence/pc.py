@@ -34,8 +34,9 @@ from counterpane.learners.bayesian.constraints import (
 )
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.gap_policy import GapPolicy, leave_gaps, policy_of_source
-from counterpane.learners.independence.base import ExecutedTests, StructureOnly, TestChoice
+from counterpane.learners.independence.base import StructureOnly, TestChoice
 from counterpane.learners.independence.colliders import PatternSearch, vote
+from counterpane.learners.independence.executed_tests import ExecutedTests
 from counterpane.learners.independence.skeleton import skeleton_of
 from counterpane.learners.order import intrinsic_order
 from counterpane.learners.parameters import fit_parameters
@@ -158,8 +159,8 @@ class PatternLearner(DensityLearner):
 
     def _set_tests(self, executed: ExecutedTests, names: tuple[str, ...]) -> None:
         self._executed, self._test_names = executed, names
-        self.n_tests_ = len(executed.pairs)
-        self.cost_ = 2 * self.n_tests_ + int(np.bitwise_count(executed.given.view(np.uint64)).sum())
+        self.n_tests_ = executed.size
+        self.cost_ = 2 * self.n_tests_ + int(np.bitwise_count(executed.given).sum())
 
     @property
     def tests_(self) -> list[Any]:
@@ -178,7 +179,7 @@ class PatternLearner(DensityLearner):
         search, order = self._search(source, self._test())
         outcome = self._driver(source).run(search, "testing")
         self.trace_ = outcome.trace
-        skeleton, executed = skeleton_of(outcome.state), ExecutedTests(*outcome.state[-3:])
+        skeleton, executed = skeleton_of(outcome.state), outcome.state.tests
         self._set_marks(source, search, order, skeleton, executed)
         work = self._orient(skeleton, executed, search.source.schema)
         self._set_network(source, search.source.schema.names, order, work)

@@ -28,7 +28,6 @@ from counterpane.independence.count_tests import CountTest
 from counterpane.independence.ledger import Record
 from counterpane.learners.base import Seed
 from counterpane.learners.independence.base import (
-    ExecutedTests,
     IndependenceLearner,
     OrderedSource,
     renumbered,
@@ -160,7 +159,7 @@ class PFMN(IndependenceLearner):
         self.trace_ = outcome.trace
         state = outcome.state
         graph = UndirectedGraph.from_bits(pack(state.probabilities > 0.5))
-        self._set_results(source, ordered, graph, ExecutedTests(*state[-3:]), test)
+        self._set_results(source, ordered, graph, state.tests, test)
         self.edge_probabilities_ = in_table_order(state.probabilities, ordered.order)
         self.edge_log_odds_ = in_table_order(state.log_odds, ordered.order)
 
@@ -199,11 +198,11 @@ class PFMN(IndependenceLearner):
         outcome = self._driver(source).run(search, "asking tests")
         self.trace_ = outcome.trace
         state, names = outcome.state, source.schema.names
-        shares = unpack(state.graphs.view(np.uint64), len(names)).mean(axis=0)
-        best, median = state.best.view(np.uint64), pack(shares > 0.5)
+        shares = unpack(state.graphs, len(names)).mean(axis=0)
+        best, median = state.best, pack(shares > 0.5)
         others = np.stack([median, best])
-        chosen = consensus_graph(state.graphs.view(np.uint64), others, len(names))
-        graph, executed = UndirectedGraph.from_bits(chosen), ExecutedTests(*state[-3:])
+        chosen = consensus_graph(state.graphs, others, len(names))
+        graph, executed = UndirectedGraph.from_bits(chosen), state.tests
         self._set_results(source, ordered, graph, executed, test)
         self.edge_probabilities_ = in_table_order(shares, ordered.order)
         best_graph = renumbered(UndirectedGraph.from_bits(best), ordered.order)

@@ -91,9 +91,6 @@ class MarkovNetworkLearner(DensityLearner):
         outcome = self._driver(source).run(search, "searching")
         structure = search.structure(outcome.state)
         self.trace_ = outcome.trace
-        for record in self.trace_:
-            if "hyperedge" in record:
-                record["hyperedge"] = tuple(names[order[c]] for c in record["hyperedge"])
         self.hyperedges_ = [tuple(names[order[c]] for c in face) for face in structure.hyperedges]
         self.score_ = structure.log_posterior
         self.df_ = structure.free

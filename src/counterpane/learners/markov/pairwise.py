@@ -17,6 +17,7 @@ from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, Setting
 from counterpane.features import Potential
 from counterpane.graphs import UndirectedGraph
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.driver import Search
 from counterpane.learners.markov.pseudo_likelihood import GRADIENT, MAX_STEPS
@@ -43,6 +44,10 @@ class PartnerSearch(Search[Partners]):
 
     def start(self) -> Partners:
         return Partners(np.full((self.n, self.k), -1), 0)
+
+    def check(self, state: Partners) -> None:
+        check_range("a partner", state.partners, -1, self.n)
+        check_range("the next variable", state.next, 0, self.n + 1)
 
     def done(self, state: Partners) -> bool:
         return state.next >= self.n

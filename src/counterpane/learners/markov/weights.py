@@ -32,8 +32,8 @@ from counterpane.learners.markov.pseudo_likelihood import (
 )
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.joint import JointModel
 from counterpane.models.markov_network import MarkovNetwork
-from counterpane.models.query import JointModel
 from counterpane.models.record import DataRecord, LearnerRecord, LearningRecord, WeightSearch
 from counterpane.progress import Control, Report, TextBar
 from counterpane.ragged import flatten, offsets_of, segment_sums, split

@@ -12,8 +12,8 @@ from counterpane.errors import ParameterError
 from counterpane.learners.hybrid.hybrid_random_field import HybridRandomFieldLearner
 from counterpane.learners.ranking.held_out_users import ScoreAll, judge_on_users
 from counterpane.learners.ranking.item_rank import ItemRank
+from counterpane.learners.ranking.link_blend import LinkBlend, mean_log_chances
 from counterpane.models.hybrid_random_field import HybridRandomField
-from counterpane.models.link_blend import LinkBlend, mean_log_chances
 from counterpane.seeds import random_generator
 from counterpane.typing import Codes, Floats
 

@@ -13,7 +13,7 @@ from counterpane.data.baskets import Baskets
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import TableSizeError
-from counterpane.models.link_scores import LinkScores
+from counterpane.learners.ranking.link_scores import LinkScores
 from counterpane.typing import Codes, Floats
 
 BLOCK_ITEMS = 1024  # of baskets, counted by one call of a kernel

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from counterpane.learners.ranking.counted import TIE, CountedLinks
-from counterpane.models.walk_scores import WalkScores
+from counterpane.learners.ranking.walk_scores import WalkScores
 from counterpane.typing import Floats
 
 

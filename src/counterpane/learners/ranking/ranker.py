@@ -23,11 +23,11 @@ from counterpane.learners.hybrid.hybrid_random_field import HybridRandomFieldLea
 from counterpane.learners.hybrid.sizes import JudgedSizes
 from counterpane.learners.ranking.held_out_users import ScoreAll, judge_on_users
 from counterpane.learners.ranking.judging import JudgedRanker, LinkScorer, judge_rankers
+from counterpane.learners.ranking.link_scores import LinkScores
 from counterpane.learners.registry import rankers
 from counterpane.memory import need_memory
 from counterpane.models.base import Model
-from counterpane.models.link_scores import LinkScores
-from counterpane.models.query import JointModel
+from counterpane.models.joint import JointModel
 from counterpane.present.html import framed
 from counterpane.typing import Array, Codes, Floats
 
@@ -240,7 +240,7 @@ def _scores_of(learner: Any, model: Any, codes: Codes) -> Floats:
     if hasattr(learner, "link_scores"):
         scores: Floats = learner.link_scores(codes)
         return scores
-    conditionals: Floats = model.blanket.full_conditionals(codes)
+    conditionals: Floats = model.engine.blanket.full_conditionals(codes)
     return conditionals[:, 1::2]
 
 

@@ -14,7 +14,7 @@ from counterpane.errors import FitError, GraphError, ParameterError, UnknownName
 from counterpane.graphs import Dag, cpdag, same_class
 from counterpane.learners import GES, HillClimb, K2Search, StoppedEarly, StructureSearch
 from counterpane.learners.bayesian.constraints import known_directions, make_limits, no_limits
-from counterpane.learners.bayesian.engine import Engine, dag_of, lists_of
+from counterpane.learners.bayesian.engine import SearchEngine, dag_of, lists_of
 from counterpane.models import BayesianNetwork
 from counterpane.progress import Control, Stopped
 from counterpane.scores import K2, BDeu, EdgePrior, as_score, score_dag, score_families
@@ -155,7 +155,7 @@ def test_a_cache_too_small_for_a_search_is_refused() -> None:
     table = sampled(70, 100, seed=0)
     small = RowCache(MemoryCounts(table), as_score("bic"), memory=1)
     with raises(ParameterError, about=("64 rows", "70 columns")):
-        Engine(small, no_limits(70))
+        SearchEngine(small, no_limits(70))
 
 
 # ---- constraints -------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def test_a_stopped_search_returns_its_best_and_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["reinsert", "knock_out", "knock_out_classes"])
 def test_a_pass_that_is_broken_off_goes_back_to_the_last_whole_state(kind) -> None:
     table = sampled(12, 500, seed=5, edges=2)
-    engine = Engine(RowCache(MemoryCounts(table), as_score("bic")), no_limits(12))
+    engine = SearchEngine(RowCache(MemoryCounts(table), as_score("bic")), no_limits(12))
     start = engine.climb(lists_of(Dag(12, []))).dag
     if kind == "knock_out_classes":
         start = engine.ges(start).dag
@@ -298,7 +298,7 @@ def test_moves_are_counted_and_a_time_limit_stops_inside_one_climb() -> None:
     table = sampled(40, 3000, seed=7, edges=2)
     whole = HillClimb().fit(table)
     assert whole.trace_[0]["moves"] >= whole.model_.dag.n_edges
-    engine = Engine(RowCache(MemoryCounts(table), as_score("bic")), no_limits(40))
+    engine = SearchEngine(RowCache(MemoryCounts(table), as_score("bic")), no_limits(40))
     ctl, calls = Control(), [0]
     fill = engine.cache.fill
 

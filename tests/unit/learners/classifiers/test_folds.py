@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from counterpane.additive.member import Coding, parted
 from counterpane.data.intervals import mdl_cuts
 from counterpane.errors import DataError
 from counterpane.learners.classifiers import folds
@@ -13,7 +14,6 @@ from counterpane.learners.classifiers.folds import deal_folds
 from counterpane.learners.classifiers.interactions.canonical_rows import RawRows, sort_distinct
 from counterpane.learners.classifiers.interactions.fold_data import find_coding, with_thirds
 from counterpane.learners.classifiers.interactions.staged_searches import unit_weight
-from counterpane.models.additive_member import Coding, parted
 
 
 def make_raw(rows=50, seed=0):

@@ -95,7 +95,7 @@ def test_the_saved_network_answers_as_the_classifier(tmp_path):
     assert 0 < classifier.share_ <= 1
     classifier.model_.save(tmp_path / "m.cp")
     features = {name: cells for name, cells in frame.items() if name != "y"}
-    again = cp.load(tmp_path / "m.cp").class_probabilities(features)
+    again = cp.load(tmp_path / "m.cp").predict_proba(features)
     assert np.allclose(again, classifier.predict_proba(features))
 
 
@@ -119,7 +119,7 @@ def test_tables_stay_unless_held_out_rows_speak_against_it():
 def test_answers_keep_the_shares_of_the_rows_and_their_intervals():
     for make in (cp.NaiveBayes, cp.TAN):
         model = make().fit(cp.load_dataset("titanic"), "survived").model_
-        answer = model.query_interval("survived", {"sex": "female"})
+        answer = cp.query_interval(model, "survived", {"sex": "female"})
         assert answer.mean["yes"] == pytest.approx(0.7319, abs=0.005)
         assert answer.lower["yes"] < 0.7319 < answer.upper["yes"]
 

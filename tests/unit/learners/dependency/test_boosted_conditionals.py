@@ -131,7 +131,7 @@ def test_independent_columns_stay_near_their_shares():
     rng = np.random.default_rng(0)
     codes = (rng.random((4, 3000)) < 0.3).astype(np.uint8)
     model = learn(cp.Table(cp.Schema.from_cards([2] * 4), codes)).model_
-    found = np.exp(model.blanket.full_conditionals(codes, [0]))[:, 1]
+    found = np.exp(model.engine.blanket.full_conditionals(codes, [0]))[:, 1]
     assert np.abs(found - codes[0].mean()).max() < 0.05
 
 
@@ -154,7 +154,7 @@ def test_seeds_give_other_trees():
 def test_trees_ask_only_for_the_strongest_partners():
     table = make_table(11, (2,) * 12, 800)
     model = learn(table, k=2).model_
-    assert all(len(model.blanket.neighbors(v)) <= 2 for v in range(12))
+    assert all(len(model.engine.blanket.neighbors(v)) <= 2 for v in range(12))
 
 
 def test_wide_columns_have_short_paths():
@@ -176,7 +176,7 @@ def test_odd_tables():
     one_row = cp.Table(cp.Schema.from_cards([2, 3]), [[1], [0]])
     assert learn(one_row).model_.conditionals[1][0].scope == (1,)
     single = cp.Table(cp.Schema.from_cards([2]), [[0, 1, 1, 1]])
-    found = np.exp(learn(single).model_.blanket.full_conditionals(single.codes, [0]))
+    found = np.exp(learn(single).model_.engine.blanket.full_conditionals(single.codes, [0]))
     assert found[0] == pytest.approx([1.5 / 5, 3.5 / 5], abs=1e-6)
 
 

@@ -32,7 +32,7 @@ def pair():
 
 def joint(model, cards):
     codes = np.array(list(product(*map(range, cards))), dtype=np.uint8).T
-    logs = model.blanket.log_potential(codes).reshape(cards)
+    logs = model.engine.blanket.log_potential(codes).reshape(cards)
     weights = np.exp(logs - logs.max())
     assert not np.isnan(weights).any()
     return weights / weights.sum()
@@ -277,12 +277,12 @@ def test_long_paths_read_the_base_row_by_row():
     dependency_network = network([2] * n, [[chain(n, v)] if v == 3 else [] for v in range(n)])
     table = cp.Table(dependency_network.schema, codes)
     ours = cp.to_markov_network(dependency_network, orders="linear", base=table)
-    logs = ours.blanket.log_potential(codes)
+    logs = ours.engine.blanket.log_potential(codes)
     single = [
         cp.to_markov_network(dependency_network, orders="linear", base=row)
         for row in codes.T.tolist()
     ]
-    expected = np.mean([one.blanket.log_potential(codes) for one in single], axis=0)
+    expected = np.mean([one.engine.blanket.log_potential(codes) for one in single], axis=0)
     np.testing.assert_allclose(logs - logs[0], expected - expected[0], atol=1e-9)
 
 

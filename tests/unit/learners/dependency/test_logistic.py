@@ -109,7 +109,7 @@ def test_a_penalty_above_all_slopes_leaves_nothing():
     table = make_table(0, (2, 3, 2), 100)
     model = learn(table, 1000.0).model_
     assert [len(parts[0]) for parts in model.conditionals] == [0, 0, 0]
-    found = np.exp(model.blanket.full_conditionals(table.codes, [1]))
+    found = np.exp(model.engine.blanket.full_conditionals(table.codes, [1]))
     assert found == pytest.approx(np.full((100, 3), 1 / 3))
 
 
@@ -240,7 +240,7 @@ def test_a_stopped_fit_has_margins_for_the_other_variables(monkeypatch):
         learner = learn(table, 1.0)
     assert rules_of(learner.model_, 3) == rules_of(whole, 3)
     counts = np.bincount(table.codes[4], minlength=3)
-    found = np.exp(learner.model_.blanket.full_conditionals(table.codes, [4]))
+    found = np.exp(learner.model_.engine.blanket.full_conditionals(table.codes, [4]))
     assert found == pytest.approx(np.tile((counts + 1 / 3) / 201, (200, 1)))
     scores = learner.model_.pseudo_log_likelihood(table)
     assert learner.score_ == pytest.approx(np.sum(scores), rel=1e-9)

@@ -49,7 +49,7 @@ def check_against_naive(learner, table, kappa, min_count, prior):
     expected = [
         [naive.walk(t, row)[row[v]] for v, t in enumerate(trees)] for row in rows.T.tolist()
     ]
-    got = learner.model_.blanket.pseudo_log_likelihood(rows)
+    got = learner.model_.engine.blanket.pseudo_log_likelihood(rows)
     assert np.allclose(got, expected, rtol=1e-9, atol=1e-12)
     own = np.ones(table.n_rows) if table.weights is None else table.weights
     total = own @ np.array(expected)[: table.n_rows].sum(axis=1)

@@ -15,7 +15,6 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import mask, pack
 from counterpane.independence import Verdict
 from counterpane.learners.driver import StoppedEarly
-from counterpane.learners.independence.base import ExecutedTests
 from counterpane.learners.independence.particle_filter import ParticleFilterSearch
 from counterpane.learners.independence.particles import Population
 from counterpane.learners.independence.selection import TableLimit
@@ -139,11 +138,9 @@ def test_lost_graphs_come_back():
     while not search.done(state):
         state, _ = search.step(state, control)
     wrong = UndirectedGraph(7, graph.edges[1:])
-    agreed = np.broadcast_to(wrong.neighbor_bits.view(np.int64), (60, 7, 1)).copy()
-    gaps = [
-        30.0 if v.independent else -30.0 for v in ExecutedTests(*state[-3:]).verdicts().values()
-    ]
-    asked = [(*p, tuple(g)) for (*p, g) in ExecutedTests(*state[-3:]).verdicts()]
+    agreed = np.broadcast_to(wrong.neighbor_bits, (60, 7, 1)).copy()
+    gaps = [30.0 if v.independent else -30.0 for v in state.tests.answered().values()]
+    asked = [(*p, tuple(g)) for (*p, g) in state.tests.answered()]
     edges = frozenset(map(frozenset, wrong.edges))
     total = log_likelihood(edges, asked, gaps)
     assert total < 0
@@ -155,7 +152,7 @@ def test_lost_graphs_come_back():
     fresh = make_search(graph)
     while not fresh.done(state):
         state, _ = fresh.step(state, control)
-    assert UndirectedGraph.from_bits(state.best.view(np.uint64)) == graph
+    assert UndirectedGraph.from_bits(state.best) == graph
 
 
 def test_a_new_population_that_misses_the_best_graph_is_dropped(monkeypatch):
@@ -172,7 +169,7 @@ def test_a_new_population_that_misses_the_best_graph_is_dropped(monkeypatch):
     while not search.done(state):
         state, _ = search.step(state, control)
     assert len(tried) == 3
-    assert UndirectedGraph.from_bits(state.best.view(np.uint64)) == graph
+    assert UndirectedGraph.from_bits(state.best) == graph
     assert (state.graphs == state.best).all()
 
 

@@ -8,10 +8,10 @@ import pytest
 import counterpane as cp
 from counterpane.data.links import read_links
 from counterpane.errors import ParameterError
+from counterpane.learners.ranking import walk_scores
 from counterpane.learners.ranking.blend import BlendedLinks
 from counterpane.learners.ranking.held_out_users import folds_of_users, judge_on_users
 from counterpane.learners.ranking.item_rank import ItemRank
-from counterpane.models import walk_scores
 from error_checks import raises
 
 
@@ -140,7 +140,7 @@ def test_sizes_of_a_ranking_field_are_chosen_by_reciprocal_ranks():
 
     def fit(training):
         field = cp.HybridRandomFieldLearner(*best[:2]).fit(training).model_
-        return lambda codes: {0: field.blanket.full_conditionals(codes)[:, 1::2]}
+        return lambda codes: {0: field.engine.blanket.full_conditionals(codes)[:, 1::2]}
 
     assert judge_on_users(fit, read_links(X).table)[0] == best.value
     assert cp.LinkRanker("hybrid").fit(X).sizes_ == []

@@ -13,9 +13,9 @@ from itertools import combinations
 import numpy as np
 
 from counterpane._core import classifiers as kernels
+from counterpane.additive.attribution import attributed
+from counterpane.additive.effects import log_odds
 from counterpane.learners.classifiers.faces.face_search import FaceStructure
-from counterpane.models.attribution import attributed
-from counterpane.models.effects import log_odds
 from counterpane.ragged import flatten, offsets_of
 from counterpane.typing import Codes, Floats, Ints
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from counterpane.additive.effects import Explanation, check_one, explanation, one_row
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table, distinct_rows
@@ -32,7 +33,6 @@ from counterpane.learners.classifiers.faces.face_search import (
 from counterpane.learners.classifiers.folds import MIN_WEIGHT, Fold, folds_of, join_folds
 from counterpane.learners.classifiers.training_data import Training
 from counterpane.learners.driver import to_end
-from counterpane.models.effects import Explanation, check_one, explanation, one_row
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture
 from counterpane.models.record import LearningRecord
@@ -292,7 +292,7 @@ class MarkovClassifier(Classifier):
         """What each interaction adds to the log-odds of the classes of one row, largest first.
 
         `row` is a mapping from names to cells, a list, or a frame or array of one row. See
-        `counterpane.models.effects.explanation` for the records.
+        `counterpane.additive.effects.explanation` for the records.
         """
         self._check_fitted()
         codes, _ = self._encoded(*self._new_rows(one_row(row, self.schema_.names)))

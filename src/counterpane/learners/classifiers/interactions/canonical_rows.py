@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from counterpane.additive.member import Coding, Member
 from counterpane.data.schema import state_text
 from counterpane.data.table import distinct_rows
 from counterpane.learners.classifiers.interactions.ridge import Interaction
 from counterpane.learners.classifiers.training_data import Training
-from counterpane.models.additive_member import Coding, Member
 from counterpane.typing import Array, Codes, Floats, Ints, State
 
 

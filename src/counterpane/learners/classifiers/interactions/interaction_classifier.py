@@ -8,11 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from counterpane.additive.boosted_member import BoostedMember
+from counterpane.additive.member import Member
+from counterpane.additive.purified import purified
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, Setting
 from counterpane.learners.boosting.fold_boosting import FoldFits
 from counterpane.learners.classifiers.additive_learner import AdditiveLearner, SortedTraining
-from counterpane.learners.classifiers.boosted_tables import BoostedPart
+from counterpane.learners.classifiers.boosted_part import BoostedPart
 from counterpane.learners.classifiers.interactions.canonical_rows import (
     canonical_rows,
     table_interaction,
@@ -36,9 +39,6 @@ from counterpane.learners.classifiers.interactions.selection_shares import (
 )
 from counterpane.learners.classifiers.training_data import Training
 from counterpane.learners.driver import Driver, Outcome
-from counterpane.models.additive_member import Member
-from counterpane.models.boosted_member import BoostedMember
-from counterpane.models.purified import purified
 from counterpane.models.record import LearningRecord, PoolRecord
 from counterpane.seeds import random_generator
 from counterpane.typing import Floats
@@ -65,9 +65,10 @@ class InteractionClassifier(AdditiveLearner):
 
     Parameters
     ----------
-    boosted : bool or "auto"
-        Whether boosted trees are pooled with the tables; "auto" learns both, and pools them if that
-        lowers the log-loss of held-out rows by at least half a percent and 0.001 nats.
+    parts : {"auto", "both", "tables", "trees"}
+        What the model is made of. "auto" learns tables of intervals and boosted trees, and pools
+        them if that lowers the log-loss of held-out rows by at least half a percent and 0.001 nats;
+        else the model is the tables. "both" always pools them.
     bootstrap : int or "auto"
         The number of random halves of the rows on which the search of the chosen structure runs
         again, to measure how often it selects each interaction; "auto" means 20 if distinct rows ×
@@ -92,8 +93,8 @@ class InteractionClassifier(AdditiveLearner):
         adds to the log-odds of the class, in nats; and `explained`, its variance over the sum of
         the variances of all interactions, so that it is from 0 to 1 and sums to one. Interactions
         are purified: each has the mean zero over each of its columns, and single columns hold all
-        they can explain alone. `counterpane.models.effects` defines both, for more than two classes
-        too. An interaction of two or more columns also has `share`, the share of `samples` half
+        they can explain alone. `counterpane.additive.effects` defines both, also for more than two
+        classes. An interaction of two or more columns also has `share`, the share of `samples` half
         samples on which it was selected, if there were at least twenty.
     feature_importances_ : array
         The share of each training column in the variance of all effects, in the order of
@@ -107,7 +108,7 @@ class InteractionClassifier(AdditiveLearner):
         model, the tables alone and the trees alone, and all that in a sentence ("note"); None if no
         trees were learned.
     pool_note_ : str
-        What the pool weighs and why, in a sentence; empty with `boosted=False`.
+        What the pool weighs and why, in a sentence; empty with `parts="tables"`.
     held_out_ : HeldOut
         The predictions of the five fits for their held-out rows.
     trace_ : list of dict
@@ -122,7 +123,7 @@ class InteractionClassifier(AdditiveLearner):
     [(['sex'], 1.2), (['status'], 0.7), (['status', 'age'], 0.7)]
     """
 
-    boosted: bool | Literal["auto"] = "auto"
+    parts: Literal["auto", "both", "tables", "trees"] = "auto"
     bootstrap: int | Literal["auto"] = 0
 
     def _learn(self, training: Training) -> None:
@@ -131,11 +132,11 @@ class InteractionClassifier(AdditiveLearner):
         rng = random_generator(self.random_state)
         tables = InteractionSearch(rows.rows, rows.weights, rng, n_jobs=self.n_jobs)
         trees = None
-        if self.boosted is not False and len(tables.held):
+        if self.parts != "tables" and len(tables.held):
             # The generator of the trees is another one, so that they change no other result.
             other = rng.spawn(1)[0]
             trees = BoostedPart(training, rows, tables.held, other, n_jobs=self.n_jobs)
-        search = PooledSearch(tables, trees)
+        search = PooledSearch(tables, trees, only_trees=self.parts == "trees")
         what = "choosing interactions" + ("" if trees is None else " and trees")
         outcome = self._driver(training.source).run(search, what)
         self.trace_ = outcome.trace
@@ -181,7 +182,7 @@ class InteractionClassifier(AdditiveLearner):
         self.structure_, self.penalty_, self.inner_log_loss_ = choice
         left_out = state.structures == NO_TABLES
         pool = search.pool(state, held_out) if held_out is not None or left_out else None
-        used = pool is not None and (self.boosted is True or pool.pays)
+        used = pool is not None and (self.parts == "both" or pool.pays)
         self.pool_ = None if pool is None else pool.to_dict(used=used)
         caution = "" if held_out is None else held_out.caution
         self.pool_note_ = _pool_note(self.pool_, search, outcome, caution)

@@ -1,0 +1,1 @@
+"""Classifiers that are sums of effects of sets of columns."""
