@@ -14,6 +14,7 @@ from counterpane.learners.driver import to_end
 from counterpane.learners.hybrid import hybrid_random_field as merging
 from counterpane.learners.partners import Partners
 from counterpane.progress import Control, Stopped
+from error_checks import raises
 from reference.hybrid_reference import Reference
 
 
@@ -291,14 +292,14 @@ def test_what_was_refused_is_not_learned_again():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"k": 0}, "k=0; a whole number from 1 to 62"),
-        ({"k": 2.5}, r"k=2\.5; a whole number"),
-        ({"k_max": 63}, "k_max=63; a whole number from 1 to 62"),
-        ({"criterion": "k2"}, "criterion='k2'; 'mdl' or 'bic'"),
-        ({"prior": 0}, "prior=0; a finite number above zero"),
-        ({"prior": np.inf}, "prior=inf; a finite number above zero"),
+        ({"k": 0}, "k=0"),
+        ({"k": 2.5}, "k=2.5"),
+        ({"k_max": 63}, "k_max=63"),
+        ({"criterion": "k2"}, "'mdl'"),
+        ({"prior": 0}, "prior=0"),
+        ({"prior": np.inf}, "prior=inf"),
     ],
 )
 def test_parameters_are_checked(options, message):
-    with pytest.raises(ParameterError, match=message):
+    with raises(ParameterError, about=message):
         cp.HybridRandomFieldLearner(**options).fit(make_table(0, 3, 10))

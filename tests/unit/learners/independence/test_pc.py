@@ -133,7 +133,7 @@ def test_a_later_column_is_never_given():
 
 
 def test_contradicting_knowledge_is_refused_in_a_sentence():
-    with pytest.raises(GraphError, match="'b' → 'a' is required and forbidden"):
+    with raises(GraphError, about=("'b'", "'a'")):
         cp.PC(tiers=[["a"], ["b"]], required_edges=[("b", "a")]).fit(chain())
     with raises(CounterpaneError, parameter="column", value="q"):
         cp.PC(tiers=[["q"]]).fit(chain())

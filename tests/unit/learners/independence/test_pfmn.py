@@ -19,7 +19,7 @@ from counterpane.learners.independence.particle_filter import ParticleFilterSear
 from counterpane.learners.independence.particles import Population
 from counterpane.learners.independence.selection import TableLimit
 from counterpane.progress import Control
-from error_checks import raises
+from error_checks import raises, warns
 from reference.particles_reference import log_likelihood, log_prior, posterior
 
 
@@ -195,7 +195,7 @@ def test_budgets_are_kept():
     bounded = fit(graph, max_cost=31)
     assert 20 <= bounded.cost_ <= 31
     assert bounded.n_tests_ == len(bounded.tests_)
-    with pytest.warns(StoppedEarly, match="time limit"):
+    with warns(StoppedEarly, about="time limit"):
         fit(random_graph(20, 0.5, 1), time_limit=0.05)
 
 
@@ -248,24 +248,24 @@ def test_small_and_odd_tables():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_particles": 1}, "n_particles=1; a number from 2 is needed"),
+        ({"n_particles": 1}, "n_particles=1"),
         ({"n_particles": 2.5}, "n_particles=2.5"),
         ({"moves": 0}, "moves=0"),
-        ({"max_tests": 0}, "max_tests=0; a number from 1 is needed"),
-        ({"max_cost": 0}, "max_cost=0; a number from 2 is needed"),
+        ({"max_tests": 0}, "max_tests=0"),
+        ({"max_cost": 0}, "max_cost=0"),
         ({"max_cost": math.nan}, "max_cost=nan"),
         ({"min_gain": -1.0}, "min_gain=-1.0"),
         ({"rows_per_cell": -1}, "rows_per_cell=-1"),
         ({"time_limit": 0}, "time_limit=0"),
-        ({"prior": "dense"}, "prior='dense'; 'sparse' or 'graphs' is needed"),
-        ({"criterion": "bic"}, "criterion='bic'; 'gain' or 'entropy' is needed"),
+        ({"prior": "dense"}, "'sparse'"),
+        ({"criterion": "bic"}, "'gain'"),
     ],
 )
 def test_nonsense_is_refused(options, message):
-    with pytest.raises(ParameterError, match=message):
+    with raises(ParameterError, about=message):
         cp.ParticleFilterMN(**options).fit(cp.load_dataset("titanic"))
     if options.keys() & cp.PFMN().get_params().keys():
-        with pytest.raises(ParameterError, match=message):
+        with raises(ParameterError, about=message):
             cp.PFMN(**options).fit(cp.load_dataset("titanic"))
 
 
