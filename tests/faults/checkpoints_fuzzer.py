@@ -16,9 +16,9 @@ from unittest import mock
 import numpy as np
 
 import counterpane as cp
+from counterpane.formats.native import Content, read_native, write_native
 from counterpane.learners.driver import Driver, Search
 from counterpane.learners.registry import find_learner
-from counterpane.models.formats.native import Content, read_native, write_native
 from counterpane.progress import Control
 from faults.outcomes import judge
 
