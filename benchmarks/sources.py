@@ -24,6 +24,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 import counterpane as cp
+from counterpane.models.arrays import arrays_of
 from counterpane.tools import model_links
 from harness import commit, publish
 
@@ -60,7 +61,7 @@ def fitted(make: Callable[[], Any], source: Any) -> dict[str, Any]:
     """What a learner finds, as bytes."""
     learner = make()
     learner.fit(source, CLASS) if hasattr(learner, "predict_proba") else learner.fit(source)
-    arrays = {name: a.tobytes() for name, a in learner.model_.to_arrays().items()}
+    arrays = {name: a.tobytes() for name, a in arrays_of(learner.model_).items()}
     return {"schema": learner.model_.schema, "links": repr(model_links(learner.model_)), **arrays}
 
 

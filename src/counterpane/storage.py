@@ -22,6 +22,7 @@ from counterpane.formats.native import is_native, read_native
 from counterpane.learners.ranking.link_blend import LinkBlend
 from counterpane.learners.ranking.link_scores import LinkScores
 from counterpane.learners.ranking.walk_scores import WalkScores
+from counterpane.models.arrays import model_from_arrays
 from counterpane.models.base import Model
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.dependency_network import DependencyNetwork
@@ -33,8 +34,8 @@ from counterpane.models.record import LearningRecord
 from counterpane.models.support import KEPT, kept_rows
 from counterpane.models.typed_values import typed
 
-KINDS: dict[str, Any] = {
-    model.kind: model
+KINDS = [
+    model.kind
     for model in (
         AdditiveClassifier,
         BayesianNetwork,
@@ -46,7 +47,7 @@ KINDS: dict[str, Any] = {
         Mixture,
         WalkScores,
     )
-}
+]
 """The models that a native file may hold."""
 
 
@@ -103,8 +104,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     try:
         kept = {name: a for name, a in content.arrays.items() if name.startswith(KEPT)}
         arrays = {name: array for name, array in content.arrays.items() if name not in kept}
-        model = KINDS[content.kind]
-        stored: Model = model.from_arrays(content.schema, arrays, read_record(content.note))
+        record = read_record(content.note)
+        stored: Model = model_from_arrays(content.kind, content.schema, arrays, record)
         if isinstance(stored, JointModel):
             stored.training_rows = kept_rows(content.schema, kept)
         return stored

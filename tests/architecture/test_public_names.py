@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.learners.registry import LEARNERS
+from counterpane.models import JointModel
 
 NAMES = sorted(cp.__all__)
 MODULES = ("evaluate", "plots")
@@ -69,3 +71,25 @@ def test_the_stub_lists_each_name_once() -> None:
     ]
     assert sorted(listed) == sorted([*NAMES, *MODULES])
     assert {e.class_name for e in LEARNERS if e.task != "ranker"} <= set(listed)
+
+
+def test_models_have_few_public_names() -> None:
+    """Options and functions are easier to find than a thirtieth method."""
+    for kind in (cp.BayesianNetwork, *JointModel.__subclasses__()):
+        assert len([name for name in dir(kind) if not name.startswith("_")]) <= 25, kind
+
+
+def test_private_hooks_of_models_stay_in_their_modules() -> None:
+    """What other modules need of a model is public: its engine answers in codes."""
+    hook = re.compile(
+        r"\b(?:model|part|network|member|loaded)\.(_(?!repr_|replace|asdict)[a-z]\w*)"
+    )
+    source = Path(cp.__file__).parent
+    used = {
+        f"{path.relative_to(source)}: {name}"
+        for path in source.rglob("*.py")
+        for text in [path.read_text("utf-8")]
+        for name in hook.findall(text)
+        if f"self.{name}" not in text and f"def {name}" not in text
+    }
+    assert not used

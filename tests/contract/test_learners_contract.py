@@ -31,10 +31,11 @@ from counterpane.errors import (
 from counterpane.learners.base import Learner
 from counterpane.learners.driver import Search, StoppedEarly
 from counterpane.learners.registry import find_learner, learners
+from counterpane.models.arrays import arrays_of
 from counterpane.scores import BDeu
 from error_checks import raises, warns
 
-SHORT = {"k2": {"restarts": 3}, "pfmn": {"moves": 20}}  # parameters that save time
+SHORT = {"k2": {"restarts": 3}, "particle-filter": {"moves": 20}}  # parameters that save time
 VARIANTS = {
     "chow-liu-bic": ("chow-liu", {"criterion": "bic"}),
     "chow-liu-bdeu": ("chow-liu", {"criterion": BDeu(5)}),
@@ -70,7 +71,7 @@ def make_frame(rows=400, seed=0):
 def same_model(a, b):
     assert a.schema == b.schema
     assert set(a.graph.edges) == set(b.graph.edges)
-    arrays, others = a.to_arrays(), b.to_arrays()
+    arrays, others = arrays_of(a), arrays_of(b)
     assert arrays.keys() == others.keys()
     for name, array in arrays.items():
         assert array.tobytes() == others[name].tobytes()

@@ -12,6 +12,7 @@ from contract.count_source_suite import make_table
 from contract.test_count_sources import SOURCES
 from counterpane.features import Potential
 from counterpane.learners.registry import learners
+from counterpane.models.arrays import arrays_of
 
 CARDS = (3, 2, 3, 2, 4)
 CLASS = "x3"
@@ -29,7 +30,7 @@ def learned(learner):
 
 
 def parameters(model):
-    arrays = {name: array.tobytes() for name, array in model.to_arrays().items()}
+    arrays = {name: array.tobytes() for name, array in arrays_of(model).items()}
     return {"schema": model.schema, **arrays}
 
 
@@ -75,7 +76,7 @@ PARAMETERS = {
     "k2": {"random_state": 0},
     "order-mcmc": {"n_samples": 40, "random_state": 0},
     "gsimn": {"test": "g2"},
-    "pfmn": {"moves": 20},
+    "particle-filter": {"moves": 20},
     "dn-tree": {"k": 3},
     "pairwise": {"k": 2},
 }

@@ -12,6 +12,7 @@ import pytest
 import counterpane as cp
 from counterpane.errors import DataError, NotFittedError
 from counterpane.learners.registry import learners
+from counterpane.models.arrays import arrays_of
 from error_checks import raises
 
 NETWORKS = [entry.learner_class for entry in learners("network", "posterior", "field").values()]
@@ -116,8 +117,8 @@ def test_the_command_and_python_find_the_same_network(tmp_path):
     )
     command, python = cp.load(model), cp.StructureSearch().fit(str(path)).model_
     assert command.schema == python.schema
-    for name, array in python.to_arrays().items():
-        np.testing.assert_array_equal(array, command.to_arrays()[name])
+    for name, array in arrays_of(python).items():
+        np.testing.assert_array_equal(array, arrays_of(command)[name])
     assert list(json.loads(run.stdout)["left_out"]) == ["visitor_id", "country"]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 import counterpane as cp
 from counterpane.learners import driver
+from counterpane.models.arrays import arrays_of
 
 
 def killed_while(work: Callable[[], Any], seconds: float) -> None:
@@ -39,7 +40,7 @@ def _fitted() -> tuple[Any, Any, dict[str, Any]]:
     return (
         cp.ChowLiu().fit(table).model_,
         cp.HillClimb().fit(table).model_,
-        slow.fit(table).model_.to_arrays(),
+        arrays_of(slow.fit(table).model_),
     )
 
 
@@ -83,7 +84,7 @@ def _learning(folder: Path, wait: float, seed: int) -> str | None:
 
     try:
         killed_while(fit, wait)
-        arrays = fit().to_arrays()
+        arrays = arrays_of(fit())
     finally:
         driver.SAVE_EVERY = former
     if any(not np.array_equal(arrays[name], array) for name, array in expected.items()):

@@ -14,6 +14,7 @@ import pytest
 import counterpane as cp
 from counterpane.disk import is_special, write_atomically
 from counterpane.learners import driver
+from counterpane.models.arrays import arrays_of
 from counterpane.report.page import write_report
 from error_checks import raises, warns
 from faults import concurrent_saves
@@ -61,7 +62,7 @@ def test_a_file_is_old_or_new_whatever_fails(tmp_path, models, name):
 def test_no_fit_is_lost_by_a_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "SAVE_EVERY", -1.0)
     table, path = cp.load_dataset("titanic"), tmp_path / "c.cp"
-    expected = cp.HillClimb(criterion="bic").fit(table).model_.to_arrays()
+    expected = arrays_of(cp.HillClimb(criterion="bic").fit(table).model_)
     fitted, refused, warned = [], [], []
 
     def fit():
@@ -77,7 +78,7 @@ def test_no_fit_is_lost_by_a_checkpoint(tmp_path, monkeypatch):
             assert "checkpoint=" in str(error)
             refused.append(error)
             return
-        arrays = fitted.pop().to_arrays()
+        arrays = arrays_of(fitted.pop())
         assert all((arrays[k] == expected[k]).all() for k in expected)
         path.unlink(missing_ok=True)
 

@@ -9,6 +9,7 @@ import counterpane as cp
 from counterpane.errors import CounterpaneError, FileFormatError, ParameterError
 from counterpane.features import Potential, Rules
 from counterpane.formats.native import Content, write_native
+from counterpane.models.arrays import arrays_of
 from counterpane.models.markov_network import MarkovNetwork
 from error_checks import raises
 
@@ -82,7 +83,7 @@ def test_a_file_of_large_weights_answers_or_is_refused(tmp_path, weights):
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_a_classifier_that_holds_infinity_is_refused(tmp_path, learner, value):
     model = learner.fit(cp.load_dataset("titanic"), "survived").model_
-    arrays = {name: array.copy() for name, array in model.to_arrays().items()}
+    arrays = {name: array.copy() for name, array in arrays_of(model).items()}
     arrays["0.constant"][:1] = value
     content = Content(model.kind, model.schema, arrays, {})
     write_native(tmp_path / "bad.cp", content)

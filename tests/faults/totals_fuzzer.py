@@ -6,11 +6,12 @@ import numpy as np
 
 import counterpane as cp
 from counterpane.learners.registry import LEARNERS, LearnerEntry
+from counterpane.models.arrays import arrays_of
 from faults.outcomes import judge
 
 ENTRIES = [entry for entry in LEARNERS if entry.task != "ranker"]
 SCORES = ("bic", "bdeu", "k2", "aic")
-SHORT = {"pfmn": {"moves": 20}, "k2": {"restarts": 3}, "order-mcmc": {"random_state": 0}}
+SHORT = {"particle-filter": {"moves": 20}, "k2": {"restarts": 3}, "order-mcmc": {"random_state": 0}}
 TOTALS = (1e9, 2e9, 2.0**31, 2.0**32, 1e12, 2.0**52, 2.0**53)
 
 
@@ -46,7 +47,7 @@ def fault_of(entry: LearnerEntry, table: cp.Table, score: str | None) -> str | N
         learner.fit(table)
         if learner.model_ is None:  # a graph too dense for tables
             return None
-        for name, array in learner.model_.to_arrays().items():
+        for name, array in arrays_of(learner.model_).items():
             if array.dtype.kind == "f" and np.isnan(array).any():
                 return f"NaN in the model's {name}"
         value = table.schema[second].states[int(table.codes[1, 0])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import columns_for
 from counterpane.errors import DataError, ParameterError, ScopeError, Setting
 from counterpane.models.answer import Answer
+from counterpane.models.arrays import Arrays, by_prefix, store_as, with_prefix
 from counterpane.models.base import Model
 from counterpane.models.evidence import evidence_mapping, evidence_notes, name_list
 from counterpane.models.record import LearningRecord
@@ -437,44 +438,44 @@ class AdditiveClassifier(Model):
             return int(number) if number.is_integer() else number
         return (*self.schema[c].states, "?")[code]
 
-    def to_arrays(self) -> dict[str, Array]:
-        """All that `from_arrays` needs beside the schema."""
-        arrays: dict[str, Array] = {
-            "total": np.array([self.total]),
-            "members": np.array([len(self.members)], dtype=np.int64),
-            "shares": self.shares,
-        }
-        for place, member in enumerate(self.members):
-            arrays |= {f"{place}.{name}": array for name, array in member.to_arrays().items()}
-        if self.effects is not None:
-            arrays |= {f"effects.{n}": array for n, array in self.effects.to_arrays().items()}
-        if self.rows is not None:
-            arrays |= {f"rows.{name}": array for name, array in self.rows.to_arrays().items()}
-        return arrays
-
-    @classmethod
-    def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
-    ) -> Self:
-        """The model that `to_arrays` described."""
-        groups: dict[str, dict[str, Array]] = {}
-        for name, array in arrays.items():
-            number, _, rest = name.partition(".")
-            if (number.isdigit() or not rest) and not np.isfinite(array).all():
-                raise ParameterError(f"{name!r} holds a number that is not finite; all must be.")
-            groups.setdefault(number, {})[rest] = array
-        members = [_member_of(groups[str(k)]) for k in range(int(arrays["members"][0]))]
-        effects = Effects.from_arrays(groups["effects"]) if "effects" in groups else None
-        rows = None
-        if "rows" in groups:
-            features = schema.select(range(len(schema) - 1))
-            rows = TrainingRows.from_arrays(features, members[0].numeric, groups["rows"])
-        total = float(arrays["total"][0])
-        shares = arrays.get("shares")
-        return cls(schema, members, total, shares=shares, effects=effects, rows=rows, record=record)
-
 
 def _member_of(arrays: Mapping[str, Array]) -> Member | BoostedMember:
     if "trees.column" in arrays:
         return BoostedMember.from_arrays(arrays)
     return Member.from_arrays(arrays)
+
+
+def _write(model: AdditiveClassifier) -> dict[str, Array]:
+    arrays: dict[str, Array] = {
+        "total": np.array([model.total]),
+        "members": np.array([len(model.members)], dtype=np.int64),
+        "shares": model.shares,
+    }
+    for place, member in enumerate(model.members):
+        arrays |= with_prefix(place, member.to_arrays())
+    if model.effects is not None:
+        arrays |= with_prefix("effects", model.effects.to_arrays())
+    if model.rows is not None:
+        arrays |= with_prefix("rows", model.rows.to_arrays())
+    return arrays
+
+
+def _read(schema: Schema, arrays: Arrays, record: LearningRecord | None) -> AdditiveClassifier:
+    for name, array in arrays.items():
+        number, _, rest = name.partition(".")
+        if (number.isdigit() or not rest) and not np.isfinite(array).all():
+            raise ParameterError(f"{name!r} holds a number that is not finite; all must be.")
+    groups = by_prefix(arrays)
+    members = [_member_of(groups[str(k)]) for k in range(int(arrays["members"][0]))]
+    effects = Effects.from_arrays(groups["effects"]) if "effects" in groups else None
+    rows = None
+    if "rows" in groups:
+        features = schema.select(range(len(schema) - 1))
+        rows = TrainingRows.from_arrays(features, members[0].numeric, groups["rows"])
+    return AdditiveClassifier(
+        schema, members, float(arrays["total"][0]), shares=arrays.get("shares"), effects=effects,
+        rows=rows, record=record,
+    )  # fmt: skip
+
+
+store_as(AdditiveClassifier.kind, _write, _read)

@@ -26,6 +26,7 @@ from counterpane.graphs import (
     moralize,
 )
 from counterpane.graphs.mixed import canonical_dag
+from counterpane.graphs.reach import reached
 from counterpane.models.evidence import name_list
 
 MOST_SETS = 1000
@@ -194,10 +195,10 @@ def _question(graph: MixedGraph, x: list[str], y: list[str]) -> _CutGraph:
     for a, below in down.items():
         for b in below:
             up[b].add(a)
-    causal = (_reached(down, treated, treated) - treated) & _reached(up, asked, treated)
+    causal = (reached(down, treated, treated) - treated) & reached(up, asked, treated)
     if shape is not None:
         _check_amenable(graph, shape, treated, causal)
-    forbidden = _reached(down, causal, set())
+    forbidden = reached(down, causal)
     first = {(a, b) for a in treated for b in causal}
     cut = Dag(dag.n, [edge for edge in dag.edges if edge not in first])
     observed = frozenset(range(len(graph.names)))
@@ -217,17 +218,6 @@ def _check_amenable(
                     "way round, so no adjustment set holds for all its graphs; require the "
                     "direction, or ask cp.effect for the range."
                 )
-
-
-def _reached(edges: Neighbors, start: Iterable[int], closed: Iterable[int]) -> set[int]:
-    """`start` and all that its edges lead to, without going on into or through `closed`."""
-    seen, waiting, stop = set(start), list(start), set(closed)
-    while waiting:
-        for v in edges[waiting.pop()]:
-            if v not in seen and v not in stop:
-                seen.add(v)
-                waiting.append(v)
-    return seen
 
 
 def _contracted(question: _CutGraph) -> tuple[Neighbors, int, int]:
@@ -265,11 +255,11 @@ def _separators(around: Neighbors, source: int, sink: int) -> Iterator[frozenset
         border = set().union(*(around[v] for v in near)) - near
         if sink in border:
             continue
-        far = _reached(around, {sink}, near | border)
+        far = reached(around, {sink}, near | border)
         separator = frozenset(v for v in border if around[v] & far)
         if separator in seen:
             continue
         seen.add(separator)
         yield separator
-        side = _reached(around, {source}, separator)
+        side = reached(around, {source}, separator)
         waiting += [frozenset(side | {v}) for v in sorted(separator) if sink not in around[v]]

@@ -6,9 +6,9 @@ from counterpane.graphs.equivalence import (
     consistent_extension,
     cpdag,
     same_class,
-    with_known_directions,
 )
 from counterpane.graphs.mixed import MixedEdge, MixedGraph, m_separated
+from counterpane.graphs.orientation import with_known_directions
 from counterpane.graphs.regions import (
     degrees_of_freedom,
     face_coefficients,

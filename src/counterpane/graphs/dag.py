@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Self, SupportsIndex, final
@@ -11,6 +12,7 @@ import numpy as np
 from counterpane._core.graphs import order_lists
 from counterpane.errors import GraphError
 from counterpane.graphs.bits import BitGraph, Nodes, as_tuples, bit_rows, node
+from counterpane.graphs.reach import reached
 from counterpane.ragged import groups_of
 from counterpane.typing import Ints, Words
 
@@ -117,13 +119,18 @@ class Dag(BitGraph):
     def _reached(self, lists: list[tuple[int, ...]], nodes: Nodes) -> tuple[int, ...]:
         several = nodes if isinstance(nodes, Iterable) else (nodes,)
         start = {node(i, self.n) for i in several}
-        seen, waiting = set(start), list(start)
-        while waiting:
-            for v in lists[waiting.pop()]:
-                if v not in seen:
-                    seen.add(v)
-                    waiting.append(v)
-        return tuple(sorted(seen - start))
+        return tuple(sorted(reached(lists, start) - start))
+
+    def n_parameters(self, cards: Ints) -> int:
+        """The number of free parameters of tables on this graph, Σ_i q_i (r_i − 1).
+
+        >>> Dag(2, [(0, 1)]).n_parameters(np.array([2, 3]))
+        5
+        """
+        sizes = cards.tolist()
+        return sum(
+            (sizes[i] - 1) * math.prod(sizes[p] for p in self.parents(i)) for i in range(self.n)
+        )
 
     def markov_blanket(self, i: SupportsIndex) -> tuple[int, ...]:
         """The parents, children and children's other parents of node i, rising."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,43 +98,6 @@ def _pair_keys(graph: Dag | UndirectedGraph) -> Ints:
     ends = np.sort(np.array(graph.edges, dtype=np.int64).reshape(-1, 2), axis=1)
     keys: Ints = ends[:, 0] * graph.n + ends[:, 1]
     return keys
-
-
-def with_known_directions(graph: Cpdag, dag: Dag, known: Iterable[tuple[int, int]]) -> Cpdag:
-    """The class of the graphs in `graph`'s class that have the directions `known` (Meek 1995).
-
-    `dag` is one of them: its directions are those that follow. An edge stays undirected if two of
-    these graphs turn it differently.
-
-    >>> chain = Dag(3, [(0, 1), (1, 2)])
-    >>> with_known_directions(cpdag(chain), chain, [(0, 1)]).compelled.edges
-    ((0, 1), (1, 2))
-    """
-    arcs = set(graph.compelled.edges)
-    free = {edge for edge in dag.edges if edge not in arcs}
-    known = set(known) & free
-    parents = {x: set(graph.compelled.parents(x)) for x in range(dag.n)}
-    joined = {x: {*dag.parents(x), *dag.children(x)} for x in range(dag.n)}
-    while known:
-        free -= known
-        for a, b in known:
-            parents[b].add(a)
-        known = {edge for edge in free if _follows(*edge, parents, joined)}
-    compelled = Dag.from_parents([parents[x] for x in range(dag.n)])
-    return Cpdag(compelled, UndirectedGraph(dag.n, sorted(free)))
-
-
-def _follows(a: int, b: int, parents: dict[int, set[int]], joined: dict[int, set[int]]) -> bool:
-    """Whether one of Meek's four rules turns a — b to a → b."""
-    if any(c not in joined[b] for c in parents[a]):  # else c → a ← b were a new collider
-        return True
-    if any(a in parents[c] for c in parents[b]):  # else a → c → b → a were a cycle
-        return True
-    tips = parents[b] & joined[a]
-    free = {c for c in tips if c not in parents[a] and a not in parents[c]}
-    if any(d not in joined[c] for c in free for d in free if c != d):
-        return True
-    return any(c in joined[a] and c not in joined[b] for d in tips for c in parents[d])
 
 
 def consistent_extension(graph: Cpdag) -> Dag:

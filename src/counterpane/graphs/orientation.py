@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from counterpane.errors import GraphError
 from counterpane.graphs.dag import Dag
 from counterpane.graphs.equivalence import Cpdag, consistent_extension
+from counterpane.graphs.reach import reached
 from counterpane.graphs.undirected import UndirectedGraph
 
 Arc = tuple[int, int]
@@ -58,7 +59,7 @@ class Orientation:
         """Direct a → b; whether the edge has this direction now."""
         if a in self.parents[b]:
             return True
-        if b in self.parents[a] or self._reaches(b, a):
+        if b in self.parents[a] or a in reached(self.children, [b]):
             self.refused.append((a, b))
             return False
         self.parents[b].add(a)
@@ -69,21 +70,10 @@ class Orientation:
         """Direct a → b ← c if both arcs can be; whether they could."""
         a, b, c = collider
         for arc in ((a, b), (c, b)):
-            if b in self.parents[arc[0]] or self._reaches(b, arc[0]):
+            if b in self.parents[arc[0]] or arc[0] in reached(self.children, [b]):
                 self.refused.append(arc)
                 return False
         return self.add(a, b) and self.add(c, b)
-
-    def _reaches(self, start: int, end: int) -> bool:
-        """Whether a directed path leads from `start` to `end`."""
-        seen, waiting = {start}, [start]
-        while waiting:
-            fresh = self.children[waiting.pop()] - seen
-            if end in fresh:
-                return True
-            seen |= fresh
-            waiting += fresh
-        return False
 
     def close(self) -> None:
         """Add the arcs that follow by Meek's four rules."""
@@ -167,6 +157,22 @@ class Orientation:
             parents[sink] = self.joined[sink] & left
             left.discard(sink)
         return Dag.from_parents(parents)
+
+
+def with_known_directions(graph: Cpdag, known: Iterable[Arc]) -> Cpdag:
+    """The class of the graphs in `graph`'s class that have the directions `known` (Meek 1995).
+
+    An edge stays undirected if two of these graphs turn it differently.
+
+    >>> from counterpane.graphs import cpdag
+    >>> with_known_directions(cpdag(Dag(3, [(0, 1), (1, 2)])), [(0, 1)]).compelled.edges
+    ((0, 1), (1, 2))
+    """
+    free = graph.reversible.has_edge
+    chosen = [arc for arc in known if free(*arc)]
+    work = Orientation(graph.skeleton, [*graph.compelled.edges, *chosen])
+    work.close()
+    return work.pattern()
 
 
 def colliders_of(dag: Dag, skeleton: UndirectedGraph) -> list[Collider]:

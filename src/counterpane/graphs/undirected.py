@@ -9,6 +9,7 @@ import numpy as np
 
 from counterpane.errors import GraphError
 from counterpane.graphs.bits import BitGraph, node
+from counterpane.graphs.reach import reached
 from counterpane.typing import Words
 
 
@@ -65,11 +66,7 @@ class UndirectedGraph(BitGraph):
         for i in range(self.n):
             if i in done:
                 continue
-            seen, waiting = {i}, [i]
-            while waiting:
-                fresh = set(lists[waiting.pop()]) - seen
-                seen |= fresh
-                waiting += fresh
+            seen = reached(lists, [i])
             components.append(tuple(sorted(seen)))
             done |= seen
         return tuple(components)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 import numpy as np
@@ -178,7 +178,8 @@ class ExactRun:
     def check(self, memory: float = 0.0) -> ExactPlan:
         """The plan; raises `TableSizeError` if it, with so many more bytes, exceeds the limits."""
         plan, limits = self.plan, self.limits
-        plan = replace(plan, memory=plan.memory + memory)
+        if memory:
+            plan = replace(plan, memory=plan.memory + memory)
         if plan.possible and (plan.seconds > limits.seconds or plan.memory > 1.1 * limits.bytes):
             need = f", {size_text(plan.memory)} of memory" if plan.memory else ""
             raise TableSizeError(
@@ -282,25 +283,26 @@ class ExactRun:
         conditioned = np.array(plan.conditioned, dtype=np.int64)
         step = step or max(1, int(RUN_CELLS * plan.runs // max(plan.cells, 1.0)))
         blocks = list(range(0, plan.runs, step))
-        fitting = int(max(1.0, limits.bytes // max(plan.memory, 1.0)))
-        jobs = min(limits.n_threads, fitting, len(blocks))
 
-        def work(first: int) -> tuple[Floats, float, Ints]:
+        def work(first: int, threads: int = 1) -> tuple[Floats, float, Ints]:
             part, best = np.zeros(size), np.zeros(self.cards.size, dtype=np.int64)
             log_weight = kernels.solve_exact(
                 self._factors, self._evidence, self._stages, self._targets, plan.order, conditioned,
-                plan.segment, plan.pool, task, first, min(first + step, plan.runs),
-                limits.n_threads if jobs == 1 else 1, part, best,
+                plan.segment, plan.pool, task, first, min(first + step, plan.runs), threads, part,
+                best,
             )  # fmt: skip
             return part, log_weight, best
 
         if len(blocks) == 1 and plan.cells < QUICK_CELLS and limits.report is None:
             yield work(0)
             return
+        fitting = int(max(1.0, limits.bytes // max(plan.memory, 1.0)))
+        jobs = min(limits.n_threads, fitting, len(blocks))
+        run = partial(work, threads=limits.n_threads if jobs == 1 else 1)
         control = Control.within(limits.hard_seconds, limits.report)
         try:
             with control.watching():
-                for done, answer in enumerate(map_in_threads(work, blocks, jobs)):
+                for done, answer in enumerate(map_in_threads(run, blocks, jobs)):
                     yield answer
                     control.report("runs", min((done + 1) * step, plan.runs), plan.runs)
         except Stopped:

@@ -23,6 +23,7 @@ from counterpane.data.schema import Schema, Variable
 from counterpane.errors import NotFittedError, ParameterError, Setting, unknown_name
 from counterpane.graphs import Dag, UndirectedGraph
 from counterpane.lazy import lazy
+from counterpane.models.arrays import arrays_of, model_from_arrays
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.seeds import random_generator
 
@@ -185,7 +186,7 @@ def value_to_config(value: Any, name: str) -> Any:
     if isinstance(value, np.random.Generator):
         return {"class": "Generator", "state": value.bit_generator.state}
     if isinstance(value, BayesianNetwork):
-        arrays = {k: value_to_config(a, name) for k, a in value.to_arrays().items()}
+        arrays = {k: value_to_config(a, name) for k, a in arrays_of(value).items()}
         variables = [v.to_record() for v in value.schema]
         return {"class": "BayesianNetwork", "variables": variables, "arrays": arrays}
     if isinstance(value, Dag | UndirectedGraph):
@@ -249,7 +250,8 @@ def _graph(config: Mapping[str, Any]) -> Any:
 def _network(config: Mapping[str, Any]) -> BayesianNetwork:
     schema = Schema(Variable.from_record(record) for record in config["variables"])
     arrays = {name: value_from_config(array) for name, array in config["arrays"].items()}
-    return BayesianNetwork.from_arrays(schema, arrays, None)
+    network: BayesianNetwork = model_from_arrays(BayesianNetwork.kind, schema, arrays, None)
+    return network
 
 
 _CONTENTS = {

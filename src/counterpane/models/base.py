@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from counterpane.formats import (
     write_network,
 )
 from counterpane.formats.native import Content, write_native
+from counterpane.models.arrays import arrays_of
 from counterpane.models.record import LearningRecord
 from counterpane.models.typed_values import plain
 from counterpane.plotting import draw_plot, open_explorer, use_tool
@@ -42,17 +42,6 @@ class Model(ABC):
     kind: ClassVar[str]
     schema: Schema
     record: LearningRecord
-
-    @abstractmethod
-    def to_arrays(self) -> dict[str, Array]:
-        """All that `from_arrays` needs beside the schema, as int64 and float64 arrays."""
-
-    @classmethod
-    @abstractmethod
-    def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
-    ) -> Self:
-        """The model that `to_arrays` described."""
 
     @accepts(target=STRING | NONE, as_frame=BOOLEAN)
     def predict_proba(self, X: Any, target: str | None = None, *, as_frame: bool = False) -> Any:
@@ -124,7 +113,7 @@ class Model(ABC):
         if suffix in PICTURES:
             use_tool("write_picture", self, path)
         elif suffix == NATIVE:
-            arrays = self.to_arrays() | self._row_arrays()
+            arrays = arrays_of(self) | self._row_arrays()
             content = Content(self.kind, self.schema, arrays, plain(self.record))
             write_native(path, content)
         elif network is not None and suffix in suffixes_for(network):

@@ -31,6 +31,14 @@ from counterpane.inference.answering import ProductEngine
 from counterpane.inference.completion import Completion
 from counterpane.inference.question import CodedEvidence
 from counterpane.inference.sampling import sample_forward
+from counterpane.models.arrays import (
+    Arrays,
+    as_numbers,
+    cut_at,
+    joined_tables,
+    shaped_tables,
+    store_as,
+)
 from counterpane.models.edges import Edges
 from counterpane.models.evidence import (
     Evidence,
@@ -38,7 +46,6 @@ from counterpane.models.evidence import (
     encode_evidence,
     intervention_codes,
 )
-from counterpane.models.flat_tables import as_numbers, cut_at, joined_tables, shaped_tables
 from counterpane.models.interventions import cut_network
 from counterpane.models.joint import JointModel
 from counterpane.models.record import LearningRecord
@@ -169,7 +176,7 @@ class BayesianNetwork(JointModel):
     def __repr__(self) -> str:
         return (
             f"BayesianNetwork({len(self.schema)} variables, {self.dag.n_edges} edges, "
-            f"{self.n_parameters} parameters)"
+            f"{self.dag.n_parameters(self.schema.cards)} parameters)"
         )
 
     @property
@@ -185,11 +192,6 @@ class BayesianNetwork(JointModel):
         """
         found: Edges = use_tool("strengths_of", self)
         return found
-
-    @property
-    def n_parameters(self) -> int:
-        """The number of free parameters, Σ_i q_i (r_i − 1)."""
-        return sum(table.size // table.shape[-1] * (table.shape[-1] - 1) for table in self.tables)
 
     @cached_property
     def engine(self) -> NetworkEngine:
@@ -301,35 +303,6 @@ class BayesianNetwork(JointModel):
     def _network(self) -> Network:
         return Network(self.schema, self.dag, self.tables)
 
-    def to_arrays(self) -> dict[str, Array]:
-        """Parents, tables and strengths, each end to end."""
-        arrays: dict[str, Array] = {
-            "n_parents": flatten([len(p)] for p in self._parents),
-            "parents": flatten(self._parents),
-            "tables": flatten(self.tables, np.float64),
-        }
-        if self.strengths is not None:
-            arrays["strengths"] = flatten(self.strengths, np.float64)
-            if self.prior_size is not None:
-                arrays["prior_size"] = np.array([self.prior_size], dtype=np.float64)
-        return arrays
-
-    @classmethod
-    def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
-    ) -> Self:
-        """The network that `to_arrays` described."""
-        families = [f.tolist() for f in cut_at(arrays["parents"], arrays["n_parents"])]
-        dag = Dag.from_parents(families)
-        if dag.n != len(schema):
-            raise ScopeError(f"{len(schema)} variables cannot have {dag.n} sets of parents.")
-        shapes = [tuple(schema.cards[[*family, i]].tolist()) for i, family in enumerate(families)]
-        tables = shaped_tables(arrays["tables"], shapes)
-        above = [shape[:-1] for shape in shapes]
-        strengths = shaped_tables(arrays["strengths"], above) if "strengths" in arrays else None
-        size = float(arrays["prior_size"][0]) if "prior_size" in arrays else None
-        return cls(schema, dag, tables, strengths, record=record, prior_size=size)
-
     def _family(self, i: int) -> str:
         names = self.schema.names
         given = ", ".join(names[p] for p in self._parents[i])
@@ -401,3 +374,34 @@ def _check_lengths(
             f"a schema of {len(schema)} variables, a graph of {dag.n} nodes and {len(tables)} "
             "tables do not fit together; each variable needs one of each."
         )
+
+
+def _write(model: BayesianNetwork) -> dict[str, Array]:
+    """Parents, tables and strengths, each end to end."""
+    parents = [model.dag.parents(i) for i in range(model.dag.n)]
+    arrays: dict[str, Array] = {
+        "n_parents": flatten([len(p)] for p in parents),
+        "parents": flatten(parents),
+        "tables": flatten(model.tables, np.float64),
+    }
+    if model.strengths is not None:
+        arrays["strengths"] = flatten(model.strengths, np.float64)
+        if model.prior_size is not None:
+            arrays["prior_size"] = np.array([model.prior_size], dtype=np.float64)
+    return arrays
+
+
+def _read(schema: Schema, arrays: Arrays, record: LearningRecord | None) -> BayesianNetwork:
+    families = [f.tolist() for f in cut_at(arrays["parents"], arrays["n_parents"])]
+    dag = Dag.from_parents(families)
+    if dag.n != len(schema):
+        raise ScopeError(f"{len(schema)} variables cannot have {dag.n} sets of parents.")
+    shapes = [tuple(schema.cards[[*family, i]].tolist()) for i, family in enumerate(families)]
+    tables = shaped_tables(arrays["tables"], shapes)
+    above = [shape[:-1] for shape in shapes]
+    strengths = shaped_tables(arrays["strengths"], above) if "strengths" in arrays else None
+    size = float(arrays["prior_size"][0]) if "prior_size" in arrays else None
+    return BayesianNetwork(schema, dag, tables, strengths, record=record, prior_size=size)
+
+
+store_as(BayesianNetwork.kind, _write, _read)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.inference.answering import Engine
 from counterpane.inference.question import CodedEvidence
 from counterpane.lazy import lazy
+from counterpane.models.arrays import Arrays, store_as
 from counterpane.models.joint import JointModel
 from counterpane.models.record import LearningRecord
 from counterpane.ragged import flatten, offsets_of
@@ -121,17 +122,6 @@ class DependencyNetwork(JointModel):
 
     def _network(self) -> Conditionals:
         return Conditionals(self.schema, self.conditionals)
-
-    def to_arrays(self) -> dict[str, Array]:
-        """The parts of all conditionals, each kind end to end."""
-        return to_part_arrays(self.conditionals)
-
-    @classmethod
-    def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
-    ) -> Self:
-        """The network that `to_arrays` described."""
-        return cls(schema, from_part_arrays(schema.cards, arrays), record=record)
 
 
 class ConditionalEngine(Engine):
@@ -252,6 +242,7 @@ def from_part_arrays(
     if (
         counts.size != (cards.size if n is None else n)
         or (counts < 0).any()
+        or (counts > len(kinds)).any()  # whose sum could wrap around
         or counts.sum() != len(kinds)
         or min(kinds, default=0) < 0
     ):
@@ -311,3 +302,15 @@ class _PartReader:
             raise ScopeError(f"{count} more numbers of {name} are needed than the file holds.")
         self.taken[name] = start + count
         return self.arrays[name][start : start + count]
+
+
+def _write(model: DependencyNetwork) -> dict[str, Array]:
+    """The parts of all conditionals, each kind end to end."""
+    return to_part_arrays(model.conditionals)
+
+
+def _read(schema: Schema, arrays: Arrays, record: LearningRecord | None) -> DependencyNetwork:
+    return DependencyNetwork(schema, from_part_arrays(schema.cards, arrays), record=record)
+
+
+store_as(DependencyNetwork.kind, _write, _read)

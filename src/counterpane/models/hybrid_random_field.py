@@ -13,9 +13,15 @@ from counterpane.data.schema import Schema
 from counterpane.errors import GraphError, ParameterError, ScopeError
 from counterpane.features import Potential
 from counterpane.lazy import lazy
+from counterpane.models.arrays import Arrays, store_as
 from counterpane.models.bayesian_network import TOLERANCE, BayesianNetwork
-from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.dependency_network import (
+    DependencyNetwork,
+    from_part_arrays,
+    to_part_arrays,
+)
 from counterpane.models.record import LearningRecord
+from counterpane.typing import Array
 
 nx = lazy("networkx")
 
@@ -167,3 +173,16 @@ def _check_sums(names: Sequence[str], conditionals: Sequence[Sequence[Potential]
             f"the table of {names[part.scope[-1]]!r} in the network of {names[v]!r} has a row that "
             "does not sum to 1; pass ln P(child | parents), the child on the last axis."
         )
+
+
+def _write(model: HybridRandomField) -> dict[str, Array]:
+    """The tables of all networks, end to end."""
+    return to_part_arrays(model.conditionals)
+
+
+def _read(schema: Schema, arrays: Arrays, record: LearningRecord | None) -> HybridRandomField:
+    parts: Any = from_part_arrays(schema.cards, arrays)
+    return HybridRandomField(schema, parts, record=record)
+
+
+store_as(HybridRandomField.kind, _write, _read)

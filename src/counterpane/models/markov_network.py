@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.inference import marginal
 from counterpane.inference.answering import ProductEngine
 from counterpane.inference.question import CodedEvidence
+from counterpane.models.arrays import Arrays, store_as
 from counterpane.models.joint import JointModel
 from counterpane.models.record import LearningRecord
 from counterpane.ragged import flatten
@@ -104,44 +105,6 @@ class MarkovNetwork(JointModel):
 
     def _network(self) -> Factors | None:
         return Factors(self.schema, [*self.potentials, *self.rules])
-
-    def to_arrays(self) -> dict[str, Array]:
-        """Scopes and log-values of the potentials, and the rules, each end to end."""
-        arrays: dict[str, Array] = {
-            "scope_sizes": flatten([len(p.scope)] for p in self.potentials),
-            "scopes": flatten(p.scope for p in self.potentials),
-            "log_values": flatten((p.log_values for p in self.potentials), np.float64),
-        }
-        for place, rules in enumerate(self.rules):
-            for name in RULE_FIELDS:
-                array = getattr(rules, name)
-                integers = array.dtype == np.bool_
-                arrays[f"rules{place}.{name}"] = array.astype(np.int64) if integers else array
-        return arrays
-
-    @classmethod
-    def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
-    ) -> Self:
-        """The network that `to_arrays` described."""
-        ends = np.cumsum(arrays["scope_sizes"])
-        if (arrays["scope_sizes"] < 0).any() or ends[-1:].sum() != arrays["scopes"].size:
-            raise ScopeError("the scopes do not add up to what the file holds.")
-        parts: list[Potential | Rules] = []
-        read = 0
-        for scope in np.split(arrays["scopes"], ends)[:-1]:
-            shape = schema.cards[scope]
-            size = check_cells(shape, "a potential of the file")
-            parts.append(Potential(scope, arrays["log_values"][read : read + size].reshape(shape)))
-            read += size
-        if read != arrays["log_values"].size:
-            raise ScopeError(f"{arrays['log_values'].size - read} log-values have no potential.")
-        place = 0
-        while f"rules{place}.weights" in arrays:
-            fields = (arrays[f"rules{place}.{name}"] for name in RULE_FIELDS)
-            parts.append(Rules(schema.cards, *fields))
-            place += 1
-        return cls(schema, parts, record=record)
 
 
 class MarkovEngine(ProductEngine):
@@ -235,3 +198,42 @@ def _check_fit(schema: Schema, part: Potential | Rules) -> None:
         raise ScopeError(
             f"the potential over {names} has shape {part.log_values.shape}; {needed} is needed."
         )
+
+
+def _write(model: MarkovNetwork) -> dict[str, Array]:
+    """Scopes and log-values of the potentials, and the rules, each end to end."""
+    arrays: dict[str, Array] = {
+        "scope_sizes": flatten([len(p.scope)] for p in model.potentials),
+        "scopes": flatten(p.scope for p in model.potentials),
+        "log_values": flatten((p.log_values for p in model.potentials), np.float64),
+    }
+    for place, rules in enumerate(model.rules):
+        for name in RULE_FIELDS:
+            array = getattr(rules, name)
+            integers = array.dtype == np.bool_
+            arrays[f"rules{place}.{name}"] = array.astype(np.int64) if integers else array
+    return arrays
+
+
+def _read(schema: Schema, arrays: Arrays, record: LearningRecord | None) -> MarkovNetwork:
+    ends = np.cumsum(arrays["scope_sizes"])
+    if (arrays["scope_sizes"] < 0).any() or ends[-1:].sum() != arrays["scopes"].size:
+        raise ScopeError("the scopes do not add up to what the file holds.")
+    parts: list[Potential | Rules] = []
+    read = 0
+    for scope in np.split(arrays["scopes"], ends)[:-1]:
+        shape = schema.cards[scope]
+        size = check_cells(shape, "a potential of the file")
+        parts.append(Potential(scope, arrays["log_values"][read : read + size].reshape(shape)))
+        read += size
+    if read != arrays["log_values"].size:
+        raise ScopeError(f"{arrays['log_values'].size - read} log-values have no potential.")
+    place = 0
+    while f"rules{place}.weights" in arrays:
+        fields = (arrays[f"rules{place}.{name}"] for name in RULE_FIELDS)
+        parts.append(Rules(schema.cards, *fields))
+        place += 1
+    return MarkovNetwork(schema, parts, record=record)
+
+
+store_as(MarkovNetwork.kind, _write, _read)

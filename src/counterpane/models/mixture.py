@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from counterpane.checks import (
 )
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
-from counterpane.errors import EvidenceError, ParameterError, ScopeError, unknown_name
+from counterpane.errors import EvidenceError, ParameterError, ScopeError
 from counterpane.features import Blanket, Potential
 from counterpane.features.potential import log_sum
 from counterpane.inference.answering import Engine
@@ -30,6 +30,14 @@ from counterpane.inference.estimates import Method
 from counterpane.inference.question import CodedEvidence
 from counterpane.lazy import lazy
 from counterpane.models.answer import Answer
+from counterpane.models.arrays import (
+    Arrays,
+    arrays_of,
+    by_prefix,
+    model_from_arrays,
+    store_as,
+    with_prefix,
+)
 from counterpane.models.evidence import (
     Evidence,
     Intervention,
@@ -243,42 +251,6 @@ class Mixture(JointModel):
         models = [model.do(states) for model in self.models]
         return Mixture(models, self.weights, record=self.record)
 
-    def to_arrays(self) -> dict[str, Array]:
-        """Weights, the kinds of the models as text in bytes, and each model's arrays by number."""
-        kinds = "\n".join(m.kind for m in self.models).encode()
-        arrays: dict[str, Array] = {
-            "weights": self.weights,
-            "kinds": np.frombuffer(kinds, dtype=np.uint8).astype(np.int64),
-        }
-        for place, model in enumerate(self.models):
-            arrays |= {f"{place}.{name}": array for name, array in model.to_arrays().items()}
-        if self.fixed:
-            arrays["fixed"] = np.ones(1, dtype=np.int64)
-        if self.rows is not None:
-            arrays |= {f"rows.{name}": array for name, array in self.rows.to_arrays().items()}
-        return arrays
-
-    @classmethod
-    def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
-    ) -> Self:
-        """The mixture that `to_arrays` described."""
-        classes = {model.kind: model for model in _below(JointModel) if model is not cls}
-        groups: dict[str, dict[str, Array]] = {}
-        for name, array in arrays.items():
-            number, _, rest = name.partition(".")
-            groups.setdefault(number, {})[rest] = array
-        models = []
-        for place, kind in enumerate(bytes(arrays["kinds"].tolist()).decode().split("\n")):
-            if kind not in classes:
-                raise unknown_name("kind of model", kind, classes)
-            models.append(classes[kind].from_arrays(schema, groups[str(place)], None))
-        rows, features = None, schema.select(range(len(schema) - 1))
-        if "rows" in groups:
-            rows = TrainingRows.from_arrays(features, np.empty(0, dtype=np.int64), groups["rows"])
-        fixed = "fixed" in arrays
-        return cls(models, arrays["weights"], fixed=fixed, rows=rows, record=record)
-
 
 class MixtureEngine(Engine):
     """Answers averaged over models, by their weights given the evidence, or over kept rows."""
@@ -479,7 +451,33 @@ def _joint(model: JointModel, table: Table, queried: list[int]) -> Floats:
     return out
 
 
-def _below(base: Any) -> list[type[JointModel]]:
-    """All classes of models that are loaded and have a kind."""
-    found = [model for sub in base.__subclasses__() for model in (sub, *_below(sub))]
-    return [model for model in found if hasattr(model, "kind")]
+def _write(model: Mixture) -> dict[str, Array]:
+    """Weights, the kinds of the models as text in bytes, and each model's arrays by number."""
+    kinds = "\n".join(m.kind for m in model.models).encode()
+    arrays: dict[str, Array] = {
+        "weights": model.weights,
+        "kinds": np.frombuffer(kinds, dtype=np.uint8).astype(np.int64),
+    }
+    for place, part in enumerate(model.models):
+        arrays |= with_prefix(place, arrays_of(part))
+    if model.fixed:
+        arrays["fixed"] = np.ones(1, dtype=np.int64)
+    if model.rows is not None:
+        arrays |= with_prefix("rows", model.rows.to_arrays())
+    return arrays
+
+
+def _read(schema: Schema, arrays: Arrays, record: LearningRecord | None) -> Mixture:
+    groups = by_prefix(arrays)
+    kinds = bytes(arrays["kinds"].tolist()).decode().split("\n")
+    if Mixture.kind in kinds:
+        raise ScopeError("a mixture of mixtures is stored as one mixture.")
+    models = [model_from_arrays(kind, schema, groups[str(k)], None) for k, kind in enumerate(kinds)]
+    rows, features = None, schema.select(range(len(schema) - 1))
+    if "rows" in groups:
+        rows = TrainingRows.from_arrays(features, np.empty(0, dtype=np.int64), groups["rows"])
+    fixed = "fixed" in arrays
+    return Mixture(models, arrays["weights"], fixed=fixed, rows=rows, record=record)
+
+
+store_as(Mixture.kind, _write, _read)

@@ -14,7 +14,7 @@ from counterpane.errors import CounterpaneError, TableSizeError
 from counterpane.features import Potential
 from counterpane.inference import JunctionMarginals
 from counterpane.models.bayesian_network import BayesianNetwork
-from counterpane.models.dependency_network import DependencyNetwork
+from counterpane.models.dependency_network import DependencyNetwork, to_part_arrays
 from counterpane.models.mixture import Mixture
 from counterpane.ragged import flatten, offsets_of
 from counterpane.report.class_engines import (
@@ -62,7 +62,10 @@ def _engine(model: Any, limits: EngineLimits) -> Spec:
         small = model.rows is not None and class_numbers(model) <= limits.class_numbers
         return additive_engine(model) if small else _still(model, limits)
     if isinstance(model, DependencyNetwork):
-        arrays = {name: packed(_narrow(array)) for name, array in model.to_arrays().items()}
+        arrays = {
+            name: packed(_narrow(array))
+            for name, array in to_part_arrays(model.conditionals).items()
+        }
         return {"kind": "gibbs", "cards": packed(model.schema.cards), "arrays": arrays}
     if not isinstance(model, Mixture):
         return _tree(model, limits.tree_cells, limits)

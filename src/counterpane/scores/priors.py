@@ -110,7 +110,8 @@ class ParameterCountPrior(StructurePrior):
     >>> import counterpane as cp
     >>> titanic = cp.load_dataset("titanic")
     >>> scores = (cp.BDeu(), cp.BDeu(structure_prior=ParameterCountPrior(1e-3)))
-    >>> [cp.StructureSearch(s).fit(titanic).model_.n_parameters for s in scores]
+    >>> graphs = [cp.StructureSearch(s).fit(titanic).model_.dag for s in scores]
+    >>> [dag.n_parameters(titanic.schema.cards) for dag in graphs]
     [23, 19]
     """
 

@@ -141,7 +141,7 @@ def class_of(model: BayesianNetwork) -> Cpdag:
     if not known:
         return shape
     pairs = [(model.schema.index(p), model.schema.index(x)) for p, x in known]
-    return with_known_directions(shape, model.dag, pairs)
+    return with_known_directions(shape, pairs)
 
 
 def equivalence_graph(model: BayesianNetwork) -> Any:
@@ -203,9 +203,10 @@ def strengths_of(model: BayesianNetwork, tables: list[Floats] | None = None) -> 
     `tables` are counts of other rows, of axes (parents…, child). A network that was not learned
     from rows has no counts; its list is empty without them.
     """
-    tables = family_counts(model) if tables is None else tables
     if tables is None:
-        return Edges()
+        if model.strengths is None:
+            return Edges()
+        tables = family_counts(model, model.prior_size or 0.0)
     bits = edge_strengths(model.dag, cpdag(model.dag), tables)
     arrows, names = arrows_of(model), model.schema.names
     ranked = sorted(bits, key=lambda edge: (-bits[edge], edge))
@@ -215,16 +216,20 @@ def strengths_of(model: BayesianNetwork, tables: list[Floats] | None = None) -> 
     return with_shares(edges, stored_shares(model.record.edge_shares))
 
 
-def family_counts(model: BayesianNetwork) -> list[Floats] | None:
-    """The counts that the tables of a network were estimated from, if it has any."""
-    if model.strengths is None:
-        return None
-    prior = model.prior_size or 0.0
-    tables = []
+def family_counts(model: BayesianNetwork, prior_size: float) -> list[Floats]:
+    """The counts that a network was estimated from, with a uniform prior of this weight.
+
+    Whole counts come back exactly: they are rounded where all of them are whole up to the rounding
+    errors of a product.
+    """
+    assert model.strengths is not None
+    counts, whole = [], True
     for table, strength in zip(model.tables, model.strengths, strict=True):
-        counts = strength[..., None] * table - prior / table.size
-        tables.append(np.where(counts > ROUNDING * strength.sum(), counts, 0.0))
-    return tables
+        each = strength[..., None] * table - prior_size / table.size
+        slack = 64 * np.finfo(np.float64).eps * (strength[..., None] + 1)
+        whole = whole and bool((np.abs(each - np.rint(each)) <= slack).all())
+        counts.append(np.where(each > ROUNDING * strength.sum(), each, 0.0))
+    return [np.rint(each) for each in counts] if whole else counts
 
 
 def ranked_links(

@@ -18,7 +18,7 @@ from counterpane.data.table import Table
 from counterpane.errors import ParameterError
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.models.record import LearningRecord
-from counterpane.typing import Floats
+from counterpane.tools.links import family_counts
 
 
 def updated_network(
@@ -39,26 +39,10 @@ def updated_network(
     if size is None:
         alpha = [s[..., None] * t for s, t in zip(model.strengths, model.tables, strict=True)]
         return model.from_counts(model.schema, model.dag, new, alpha=alpha, record=record)
-    counts = [a + b for a, b in zip(learned_counts(model, size), new, strict=True)]
+    counts = [a + b for a, b in zip(family_counts(model, size), new, strict=True)]
     return model.from_counts(
         model.schema, model.dag, counts, equivalent_sample_size=size, record=record
     )
-
-
-def learned_counts(model: BayesianNetwork, prior_size: float) -> list[Floats]:
-    """The counts that a network was estimated from, with a uniform prior of this weight.
-
-    Whole counts come back exactly: they are rounded where all of them are whole up to the rounding
-    errors of a product.
-    """
-    assert model.strengths is not None
-    counts, whole = [], True
-    for table, strength in zip(model.tables, model.strengths, strict=True):
-        each = strength[..., None] * table - prior_size / table.size
-        slack = 64 * np.finfo(np.float64).eps * (strength[..., None] + 1)
-        whole = whole and bool((np.abs(each - np.rint(each)) <= slack).all())
-        counts.append(np.maximum(each, 0.0))
-    return [np.rint(each) for each in counts] if whole else counts
 
 
 def _as_learned(model: BayesianNetwork, X: Any) -> Any:

@@ -34,7 +34,7 @@ def results_of(learner: Any, source: Any, method: str) -> dict[str, Any]:
         return facts | {
             "edges": learner.strengths_.to_dicts(),
             "score": {"name": learner.criterion, "value": learner.score_},
-            "parameters": model.n_parameters,
+            "parameters": model.dag.n_parameters(model.schema.cards),
             **(learner.to_dict() if method in POSTERIORS else {}),
         }
     facts["edges"] = edges_of_graph(learner.graph_).to_dicts()

@@ -14,6 +14,7 @@ from counterpane.counts.view import with_missing_policy
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, ParameterError, TableSizeError, UnknownNameError
 from counterpane.learners.base import digest
+from counterpane.models.arrays import arrays_of
 from error_checks import raises
 from reference.random_codes import random_codes
 
@@ -206,8 +207,8 @@ def test_weights_and_samples_of_a_folder_of_files(tmp_path):
     pd.DataFrame(frame).to_parquet(tmp_path / "rows.parquet")
     model = cp.ChowLiu().fit(table).model_
     one, two = (cp.fit_weights(model, given) for given in (table, tmp_path))
-    assert one.to_arrays().keys() == two.to_arrays().keys()
-    for name, array in one.to_arrays().items():
-        assert np.array_equal(array, two.to_arrays()[name])
+    assert arrays_of(one).keys() == arrays_of(two).keys()
+    for name, array in arrays_of(one).items():
+        assert np.array_equal(array, arrays_of(two)[name])
     found, want = (cp.bootstrap(cp.ChowLiu(), x, n=3, random_state=0) for x in (tmp_path, table))
     assert np.array_equal(found.edge_probabilities, want.edge_probabilities)

@@ -13,6 +13,7 @@ from counterpane.errors import CounterpaneError, DataError, FileFormatError
 from counterpane.features import Rules, Tree
 from counterpane.formats import files, libra, libra_trees
 from counterpane.formats.libra import write_libra_data
+from counterpane.models.arrays import arrays_of
 from error_checks import raises
 
 DN = """2,3,2
@@ -216,10 +217,10 @@ def test_files_cut_anywhere_are_refused(tmp_path, text):
 
 def test_pieces_of_any_size_read_alike(tmp_path, monkeypatch):
     path = written(tmp_path, "net.dn", DN)
-    expected = cp.load(path).to_arrays()
+    expected = arrays_of(cp.load(path))
     for size in (1, 2, 3, 7, 64):
         monkeypatch.setattr(files, "PIECE", size)
-        found = cp.load(path).to_arrays()
+        found = arrays_of(cp.load(path))
         assert all((found[name] == expected[name]).all() for name in expected)
 
 

@@ -149,7 +149,7 @@ def test_meek_rules_find_what_all_graphs_with_the_known_directions_share(n):
             dag = Dag(n, edges)
             for known in subsets(sorted(edges), 2):
                 shared, turned = graphs_with(graphs, known)
-                found = with_known_directions(cpdag(dag), dag, known)
+                found = with_known_directions(cpdag(dag), known)
                 assert set(found.compelled.edges) == shared
                 assert set(found.reversible.edges) == turned
 

@@ -13,6 +13,7 @@ import pytest
 import counterpane as cp
 from counterpane.counts import MemoryCounts
 from counterpane.data import Schema, Table
+from counterpane.models.arrays import arrays_of
 from counterpane.parallel import map_in_workers
 from counterpane.progress import Control, Stopped
 from reference.random_codes import random_codes
@@ -39,7 +40,7 @@ def alone(name, kind):
 
 def learned(name, kind, n_jobs=2):
     learner = LEARNERS[name](n_jobs).fit(MemoryCounts(table_of(kind)))
-    arrays = learner.model_.to_arrays()
+    arrays = arrays_of(learner.model_)
     return learner.score_, {key: array.tobytes() for key, array in arrays.items()}
 
 
@@ -88,7 +89,7 @@ def test_arrays_that_joblib_maps_from_files(name):
         assert learned(name, "small") == alone(name, "small")
 
 
-def test_relatives_by_bits():
+def test_partners_by_bits():
     with joblib.parallel_config(backend="loky"):
         assert learned("hybrid", "binary") == alone("hybrid", "binary")
 

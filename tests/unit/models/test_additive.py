@@ -20,6 +20,7 @@ from counterpane.errors import (
     StateError,
     UnknownNameError,
 )
+from counterpane.models.arrays import arrays_of
 from counterpane.models.record import DataRecord, LearningRecord
 from error_checks import raises
 
@@ -200,9 +201,9 @@ def test_nonsense_in_a_file_is_refused(tmp_path, monkeypatch, name, change):
     parts = AdditiveClassifier(SCHEMA, members, 9.0).contributions(codes, numbers)[1:]
     effects = measure_effects(parts, np.ones(40), np.full(3, 1 / 3))
     found = AdditiveClassifier(SCHEMA, members, 9.0, effects=effects)
-    arrays = found.to_arrays()
+    arrays = arrays_of(found)
     arrays[name] = change(arrays[name])
-    monkeypatch.setattr(found, "to_arrays", lambda: arrays)
+    monkeypatch.setattr("counterpane.models.base.arrays_of", lambda _: arrays)
     found.save(tmp_path / "bad.cp")
     with raises(FileFormatError, about="bad.cp"):
         cp.load(tmp_path / "bad.cp")

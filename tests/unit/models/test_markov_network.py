@@ -19,6 +19,7 @@ from counterpane.errors import (
 from counterpane.features import Potential, Rules
 from counterpane.inference.certainty import InexactAnswer
 from counterpane.models import weights
+from counterpane.models.arrays import arrays_of, model_from_arrays
 from error_checks import raises, warns
 
 CARDS = (2, 3, 2, 2)
@@ -213,10 +214,10 @@ def test_the_native_file_keeps_everything(tmp_path, rules):
 @pytest.mark.parametrize("name", ["scope_sizes", "scopes", "log_values"])
 def test_arrays_that_do_not_add_up_are_refused(name):
     network = make(rules=False)
-    arrays = network.to_arrays()
+    arrays = arrays_of(network)
     arrays[name] = np.append(arrays[name], arrays[name][:1])
     with pytest.raises(ScopeError):
-        cp.MarkovNetwork.from_arrays(network.schema, arrays, None)
+        model_from_arrays(network.kind, network.schema, arrays, None)
 
 
 def test_uai(tmp_path):

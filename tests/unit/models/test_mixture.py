@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane import storage
 from counterpane.data import Schema, Table
 from counterpane.errors import (
     DataError,
@@ -21,6 +20,7 @@ from counterpane.errors import (
 from counterpane.formats.native import Content, write_native
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork
+from counterpane.models.arrays import arrays_of
 from counterpane.models.mixture import Mixture
 from counterpane.models.record import LearnerRecord, LearningRecord
 from error_checks import raises
@@ -212,11 +212,6 @@ def test_what_is_refused():
 # ---- files -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(name="known", autouse=True)
-def mixtures_are_known(monkeypatch):
-    monkeypatch.setitem(storage.KINDS, "mixture", Mixture)
-
-
 def test_saved_and_loaded_bit_for_bit(model, tmp_path):
     model.record = LearningRecord(learner=LearnerRecord(text="by hand"))
     model.save(tmp_path / "mixture.cp")
@@ -242,7 +237,7 @@ def test_saved_and_loaded_bit_for_bit(model, tmp_path):
     ],
 )
 def test_hostile_files_are_refused(model, tmp_path, name, value):
-    arrays = model.to_arrays() | {name: value}
+    arrays = arrays_of(model) | {name: value}
     write_native(tmp_path / "bad.cp", Content("mixture", SCHEMA, arrays, {}))
     with raises(FileFormatError, about="bad.cp"):
         cp.load(tmp_path / "bad.cp")

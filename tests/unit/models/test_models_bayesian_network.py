@@ -122,7 +122,7 @@ def test_samples_come_back_as_a_table(model):
 def test_graph_and_sizes(model):
     assert isinstance(model.graph, nx.DiGraph)
     assert set(model.graph.edges) == {("smoke", "lung"), ("lung", "test"), ("age", "test")}
-    assert model.n_parameters == 1 + 2 + 2 + 6
+    assert model.dag.n_parameters(model.schema.cards) == 1 + 2 + 2 + 6
     assert repr(model) == "BayesianNetwork(4 variables, 3 edges, 11 parameters)"
 
 

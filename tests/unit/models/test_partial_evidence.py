@@ -13,6 +13,7 @@ import counterpane as cp
 from counterpane.data.encoding import UnknownCells
 from counterpane.errors import EvidenceError, FileFormatError, ParameterError, UnknownNameError
 from counterpane.models import row_average, training_rows
+from counterpane.models.arrays import arrays_of
 from counterpane.models.record import KeptRows
 from counterpane.models.row_average import RowAverage
 from counterpane.models.training_rows import ColumnEvidence, TrainingRows
@@ -287,7 +288,7 @@ def test_without_rows_partial_evidence_is_refused(frame, tmp_path):
     fitted = cp.InteractionClassifier(keep_rows=False).fit(frame, "y")
     fitted.model_.save(tmp_path / "m.cp")
     model = cp.load(tmp_path / "m.cp")
-    assert not any(name.startswith("rows.") for name in model.to_arrays())
+    assert not any(name.startswith("rows.") for name in arrays_of(model))
     some = frame.iloc[:9].drop(columns="y")
     assert (model.predict_proba(some) == fitted.predict_proba(some)).all()
     with raises(ParameterError, about=("(size, port)", "keep_rows")):
@@ -317,9 +318,9 @@ def test_saved_rows_come_back(frame, fitted, tmp_path):
     ],
 )
 def test_nonsense_in_kept_rows_is_refused(fitted, tmp_path, monkeypatch, name, change):
-    arrays = fitted.model_.to_arrays()
+    arrays = arrays_of(fitted.model_)
     arrays[name] = change(arrays[name])
-    monkeypatch.setattr(fitted.model_, "to_arrays", lambda: arrays)
+    monkeypatch.setattr("counterpane.models.base.arrays_of", lambda _: arrays)
     fitted.model_.save(tmp_path / "bad.cp")
     with raises(FileFormatError, about="bad.cp"):
         cp.load(tmp_path / "bad.cp")

@@ -11,6 +11,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import FileFormatError
+from counterpane.models.arrays import arrays_of
 from error_checks import raises
 
 
@@ -129,7 +130,7 @@ def test_rows_are_saved_and_can_be_removed(tmp_path):
 
 def test_damaged_rows_are_refused(tmp_path):
     model = cp.ChowLiu().fit(people(100)).model_
-    arrays = {**model.to_arrays(), **model._row_arrays()}
+    arrays = {**arrays_of(model), **model._row_arrays()}
     arrays["kept.numeric"] = np.array([1, 99])
     model._row_arrays = lambda: {k: v for k, v in arrays.items() if k.startswith("kept.")}
     model.save(tmp_path / "m.cp")

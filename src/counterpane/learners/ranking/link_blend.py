@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError
-from counterpane.learners.ranking.walk_scores import WalkScores
+from counterpane.learners.ranking.link_scores import pairs_of
+from counterpane.learners.ranking.walk_scores import WalkScores, walk_arrays
+from counterpane.models.arrays import (
+    Arrays,
+    arrays_of,
+    by_prefix,
+    model_from_arrays,
+    store_as,
+    with_prefix,
+)
 from counterpane.models.hybrid_random_field import HybridRandomField
 from counterpane.models.record import LearningRecord
 from counterpane.typing import Array, Codes, Floats
@@ -53,31 +62,6 @@ class LinkBlend(WalkScores):
             scores += self.weight * np.log(super().link_scores(codes))
         return scores
 
-    def to_arrays(self) -> dict[str, Array]:
-        """All that `from_arrays` needs beside the schema."""
-        arrays = super().to_arrays() | {"weight": np.array([self.weight])}
-        for number, field in enumerate(self.fields):
-            arrays |= {f"field{number}.{name}": a for name, a in field.to_arrays().items()}
-        return arrays
-
-    @classmethod
-    def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
-    ) -> Self:
-        """The scores that `to_arrays` described."""
-        walk = WalkScores.from_arrays(schema, arrays, None)
-        parts: dict[str, dict[str, Array]] = {}
-        for name, array in arrays.items():
-            owner, dot, rest = name.partition(".")
-            if dot:
-                parts.setdefault(owner, {})[rest] = array
-        fields = [
-            HybridRandomField.from_arrays(schema, parts[f"field{number}"], None)
-            for number in range(len(parts))
-        ]
-        weight = float(arrays["weight"][0])
-        return cls(schema, walk.pairs, walk.constants, walk.damping, fields, weight, record=record)
-
 
 def mean_log_chances(fields: Sequence[HybridRandomField], codes: Codes) -> Floats:
     """ln of the mean over fields of P(x_j = 1 | rest), (users, items); zeros without a field."""
@@ -88,3 +72,23 @@ def mean_log_chances(fields: Sequence[HybridRandomField], codes: Codes) -> Float
         total += np.exp(field.engine.blanket.full_conditionals(codes)[:, 1::2])
     logs: Floats = np.log(total / len(fields))
     return logs
+
+
+def _write(model: LinkBlend) -> dict[str, Array]:
+    arrays = walk_arrays(model) | {"weight": np.array([model.weight])}
+    for number, field in enumerate(model.fields):
+        arrays |= with_prefix(f"field{number}", arrays_of(field))
+    return arrays
+
+
+def _read(schema: Schema, arrays: Arrays, record: LearningRecord | None) -> LinkBlend:
+    parts = {name: part for name, part in by_prefix(arrays).items() if "" not in part}
+    kind = HybridRandomField.kind
+    fields = [model_from_arrays(kind, schema, parts[f"field{k}"], None) for k in range(len(parts))]
+    return LinkBlend(
+        schema, pairs_of(schema, arrays), arrays["constants"], float(arrays["damping"][0]), fields,
+        float(arrays["weight"][0]), record=record,
+    )  # fmt: skip
+
+
+store_as(LinkBlend.kind, _write, _read)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, ScopeError
 from counterpane.lazy import lazy
+from counterpane.models.arrays import Arrays, store_as
 from counterpane.models.base import Model
 from counterpane.models.record import LearningRecord
 from counterpane.typing import Array, Codes, Floats
@@ -68,27 +68,6 @@ class LinkScores(Model):
         by_pairs: Floats = (chosen @ self.pairs).toarray()
         return by_pairs + np.outer(chosen.sum(axis=1), self.slopes) + self.constants
 
-    def to_arrays(self) -> dict[str, Array]:
-        """All that `from_arrays` needs beside the schema."""
-        return {
-            "values": self.pairs.data,
-            "columns": self.pairs.indices.astype(np.int64),
-            "starts": self.pairs.indptr.astype(np.int64),
-            "slopes": self.slopes,
-            "constants": self.constants,
-        }
-
-    @classmethod
-    def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
-    ) -> Self:
-        """The scores that `to_arrays` described."""
-        n = len(schema)
-        parts = (arrays["values"], arrays["columns"], arrays["starts"])
-        pairs = sparse.csr_array(parts, shape=(n, n))
-        pairs.check_format()
-        return cls(schema, pairs, arrays["slopes"], arrays["constants"], record=record)
-
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ParameterError(
             "the model ranks items and has no probabilities; use `rank`, or learn a model with "
@@ -98,3 +77,30 @@ class LinkScores(Model):
     query = query_many = marginals = map_query = sample = score_samples = _refuse
     predict_proba = _class_probabilities = full_conditionals = to_potentials = _refuse
     pseudo_log_likelihood = log_evidence = _refuse
+
+
+def score_arrays(model: LinkScores) -> dict[str, Array]:
+    """All of the scores but the schema, as arrays."""
+    return {
+        "values": model.pairs.data,
+        "columns": model.pairs.indices.astype(np.int64),
+        "starts": model.pairs.indptr.astype(np.int64),
+        "slopes": model.slopes,
+        "constants": model.constants,
+    }
+
+
+def pairs_of(schema: Schema, arrays: Arrays) -> Any:
+    """The scores of pairs that `score_arrays` described, as a sparse matrix."""
+    n = len(schema)
+    pairs = sparse.csr_array((arrays["values"], arrays["columns"], arrays["starts"]), shape=(n, n))
+    pairs.check_format()
+    return pairs
+
+
+def _read(schema: Schema, arrays: Arrays, record: LearningRecord | None) -> LinkScores:
+    pairs = pairs_of(schema, arrays)
+    return LinkScores(schema, pairs, arrays["slopes"], arrays["constants"], record=record)
+
+
+store_as(LinkScores.kind, score_arrays, _read)

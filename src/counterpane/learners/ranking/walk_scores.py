@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, Setting
 from counterpane.lazy import lazy
-from counterpane.learners.ranking.link_scores import LinkScores
+from counterpane.learners.ranking.link_scores import LinkScores, pairs_of, score_arrays
+from counterpane.models.arrays import Arrays, store_as
 from counterpane.models.record import LearningRecord
 from counterpane.typing import Array, Codes, Floats
 
@@ -83,15 +83,15 @@ class WalkScores(LinkScores):
             total += (1.0 - self.damping) * left * at
         return np.ascontiguousarray(total.T)
 
-    def to_arrays(self) -> dict[str, Array]:
-        """All that `from_arrays` needs beside the schema."""
-        return super().to_arrays() | {"damping": np.array([self.damping])}
 
-    @classmethod
-    def from_arrays(
-        cls, schema: Schema, arrays: Mapping[str, Array], record: LearningRecord | None
-    ) -> Self:
-        """The scores that `to_arrays` described."""
-        plain = LinkScores.from_arrays(schema, arrays, record)
-        damping = float(arrays["damping"][0])
-        return cls(schema, plain.pairs, plain.constants, damping, record=record)
+def walk_arrays(model: WalkScores) -> dict[str, Array]:
+    """All of the scores but the schema, as arrays."""
+    return score_arrays(model) | {"damping": np.array([model.damping])}
+
+
+def _read(schema: Schema, arrays: Arrays, record: LearningRecord | None) -> WalkScores:
+    damping = float(arrays["damping"][0])
+    return WalkScores(schema, pairs_of(schema, arrays), arrays["constants"], damping, record=record)
+
+
+store_as(WalkScores.kind, walk_arrays, _read)

@@ -35,7 +35,7 @@ def search_of(table, validation=None):
     distinct = table.distinct()
     order = range(len(table.schema))
     return BoostedSearch(
-        distinct, order, validation=validation, relatives=None, kappas=[0.01], min_count=10,
+        distinct, order, validation=validation, partners=None, kappas=[0.01], min_count=10,
         prior=1, seed=0, n_jobs=1,
     )  # fmt: skip
 

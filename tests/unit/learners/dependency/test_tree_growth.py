@@ -11,7 +11,9 @@ from counterpane.errors import DataError, ParameterError, StateError, TableSizeE
 from counterpane.learners.dependency import tree_growth
 from counterpane.learners.dependency.tree_growth import TreeSearch
 from counterpane.learners.driver import StoppedEarly
-from counterpane.learners.order import Relatives, intrinsic_order
+from counterpane.learners.order import intrinsic_order
+from counterpane.learners.partners import Partners
+from counterpane.models.arrays import arrays_of
 from error_checks import raises
 from reference import dependency_trees_reference as naive
 
@@ -87,7 +89,7 @@ def test_bits_and_lists_count_the_same(monkeypatch):
 
 
 def same(a, b):
-    arrays, others = a.to_arrays(), b.to_arrays()
+    arrays, others = arrays_of(a), arrays_of(b)
     return arrays.keys() == others.keys() and all(
         np.array_equal(array, others[name]) for name, array in arrays.items()
     )
@@ -270,7 +272,7 @@ def test_trees_ask_about_relatives_only():
     ]
     narrow = cp.DependencyNetworkLearner(kappa=1.0, min_count=2.0, k=2).fit(table)
     source = cp.MemoryCounts(table)
-    near = Relatives(source, 2, order=intrinsic_order(source)).of(0, 10, None)
+    near = Partners(source, 2, order=intrinsic_order(source)).of(0, 10, None)
     for own, (tree,) in zip(near.tolist(), narrow.model_.conditionals, strict=True):
         assert set(tree.variables.tolist()) - {-1} <= set(own)
     assert narrow.score_ < free.score_

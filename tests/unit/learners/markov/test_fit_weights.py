@@ -21,6 +21,7 @@ from counterpane.learners.markov.weights import (
     weights_of_parts,
     with_weights,
 )
+from counterpane.models.arrays import arrays_of
 from error_checks import raises, warns
 from reference import pseudo_reference as reference
 from reference.random_codes import random_codes
@@ -72,9 +73,9 @@ def test_equal_features_count_once():
     doubled = cp.fit_weights(parts_from([*tables, *turned], twice), table_of(codes),
                              tolerance=1e-9, max_steps=2000)  # fmt: skip
     assert [p.scope for p in doubled.potentials] == [p.scope for p in once.potentials]
-    assert doubled.to_arrays().keys() == once.to_arrays().keys()
-    for name, array in once.to_arrays().items():
-        assert np.array_equal(doubled.to_arrays()[name], array)
+    assert arrays_of(doubled).keys() == arrays_of(once).keys()
+    for name, array in arrays_of(once).items():
+        assert np.array_equal(arrays_of(doubled)[name], array)
 
 
 def test_a_rule_is_part_of_a_table_only_if_it_asks_for_one_cell():
@@ -180,8 +181,8 @@ def test_streams_and_tables_give_the_same(l1, monkeypatch):
     options = {"l1": l1, "tolerance": 1e-9, "max_steps": 3000}
     expected = cp.fit_weights(parts_from(tables, rules), table, **options)
     found = cp.fit_weights(parts_from(tables, rules), stream, **options)
-    for name, array in expected.to_arrays().items():
-        assert np.array_equal(found.to_arrays()[name], array)
+    for name, array in arrays_of(expected).items():
+        assert np.array_equal(arrays_of(found)[name], array)
     monkeypatch.setattr(pseudo_likelihood, "NARROW", 1)
     monkeypatch.setattr(pseudo_likelihood, "MAX_CODES", 1)
     for source in (stream, MemoryCounts(table)):
@@ -189,8 +190,8 @@ def test_streams_and_tables_give_the_same(l1, monkeypatch):
         assert found.record.weights.objective == pytest.approx(
             expected.record.weights.objective, rel=1e-12
         )
-        for name, array in expected.to_arrays().items():
-            np.testing.assert_allclose(found.to_arrays()[name], array, atol=1e-5)
+        for name, array in arrays_of(expected).items():
+            np.testing.assert_allclose(arrays_of(found)[name], array, atol=1e-5)
 
 
 # ---- structures ----------------------------------------------------------------------------------

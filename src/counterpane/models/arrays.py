@@ -1,18 +1,66 @@
-"""Tables of many families in one flat array."""
+"""Models as int64 and float64 arrays, for files; tables of many families end to end.
+
+The module of a kind of model registers how it is written and read; nested models have prefixes.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from counterpane.counts.layout import CountBatch
 from counterpane.data.schema import Schema
-from counterpane.errors import ParameterError, ScopeError
+from counterpane.errors import ParameterError, ScopeError, unknown_name
+from counterpane.models.record import LearningRecord
 from counterpane.ragged import flatten, offsets_of, split
 from counterpane.typing import Array, Floats, Ints
+
+Arrays = Mapping[str, Array]
+Writer = Callable[[Any], dict[str, Array]]
+Reader = Callable[[Schema, Arrays, LearningRecord | None], Any]
+
+_FORMS: dict[str, tuple[Writer, Reader]] = {}
+
+
+def store_as(kind: str, write: Writer, read: Reader) -> None:
+    """Register how models of a kind become arrays, and come back with their schema and record."""
+    _FORMS[kind] = write, read
+
+
+def arrays_of(model: Any) -> dict[str, Array]:
+    """All that `model_from_arrays` needs beside the schema."""
+    return _FORMS[model.kind][0](model)
+
+
+def model_from_arrays(
+    kind: str, schema: Schema, arrays: Arrays, record: LearningRecord | None
+) -> Any:
+    """The model that `arrays_of` described."""
+    if kind not in _FORMS:
+        raise unknown_name("kind of model", kind, _FORMS)
+    return _FORMS[kind][1](schema, arrays, record)
+
+
+def with_prefix(prefix: object, arrays: Arrays) -> dict[str, Array]:
+    """The arrays of a part, under names that begin with a prefix and a dot."""
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+def by_prefix(arrays: Arrays) -> dict[str, dict[str, Array]]:
+    """The arrays of each part by its prefix; those without a part are under their own name.
+
+    >>> by_prefix({"total": np.ones(1), "0.cells": np.ones(2)})["0"]["cells"].size
+    2
+    """
+    groups: dict[str, dict[str, Array]] = {}
+    for name, array in arrays.items():
+        prefix, _, rest = name.partition(".")
+        groups.setdefault(prefix, {})[rest] = array
+    return groups
 
 
 def as_numbers(values: npt.ArrayLike, what: str) -> Floats:
