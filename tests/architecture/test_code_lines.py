@@ -31,7 +31,7 @@ LIMITS = {
     "present": 136,
     "report": 1917,
     "scores": 759,
-    "tests": 48927,
+    "tests": 48936,
     "tools": 1080,
     "workflow": 1993,
 }
