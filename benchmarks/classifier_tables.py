@@ -96,8 +96,8 @@ def large(name: str) -> tuple[pd.DataFrame, np.ndarray]:
 def learner(method: str) -> Any:
     return {
         "pool": cp.InteractionClassifier(),
-        "faces": cp.InteractionClassifier(boosted=False),
-        "boosted": cp.BoostedTables(),
+        "faces": cp.InteractionClassifier(parts="tables"),
+        "boosted": cp.InteractionClassifier(parts="trees"),
     }[method]
 
 

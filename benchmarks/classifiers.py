@@ -38,8 +38,8 @@ from tuned_boosting import tuned_proba
 LINES = RESULTS / "classifiers.jsonl"
 KEPT = Path(__file__).parents[1] / "docs" / "_figures" / "folds" / "classifiers.jsonl.gz"
 OURS = {
-    "faces": partial(cp.InteractionClassifier, boosted=False),
-    "boosted": cp.BoostedTables,
+    "faces": partial(cp.InteractionClassifier, parts="tables"),
+    "boosted": partial(cp.InteractionClassifier, parts="trees"),
     "pool": cp.InteractionClassifier,
 }
 OTHERS = {"lgbm": "LGBM", "ebm": "EBM", "lr": "LR-raw", "rf": "RF"}

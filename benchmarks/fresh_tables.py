@@ -306,8 +306,8 @@ class FreshTask(NamedTuple):
 def learner(method: str) -> Any:
     return {
         "pool": cp.InteractionClassifier(),
-        "faces": cp.InteractionClassifier(boosted=False),
-        "boosted": cp.BoostedTables(),
+        "faces": cp.InteractionClassifier(parts="tables"),
+        "boosted": cp.InteractionClassifier(parts="trees"),
     }[method]
 
 

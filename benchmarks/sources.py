@@ -24,6 +24,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 import counterpane as cp
+from counterpane.tools import model_links
 from harness import commit, publish
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -61,7 +62,7 @@ def fitted(make: Callable[[], Any], source: Any) -> dict[str, Any]:
     learner = make()
     learner.fit(source, CLASS) if hasattr(learner, "predict_proba") else learner.fit(source)
     arrays = {name: a.tobytes() for name, a in arrays_of(learner.model_).items()}
-    return {"schema": learner.model_.schema, "links": repr(learner.model_.links()), **arrays}
+    return {"schema": learner.model_.schema, "links": repr(model_links(learner.model_)), **arrays}
 
 
 @contextmanager

@@ -139,7 +139,7 @@ def ges_hailfinder_bdeu() -> Callable[[], Any]:
     import counterpane as cp
 
     table = sampled("hailfinder", 5000)
-    return lambda: cp.GES(score="bdeu").fit(table)
+    return lambda: cp.GES("bdeu").fit(table)
 
 
 @workload

@@ -131,7 +131,7 @@ def all_lines(largest: int) -> list[dict[str, Any]]:
             "seed 2": {"seed": 2}, "seed 3": {"seed": 3}, "3 states": {"states": 3},
             "4 states": {"states": 4}, "5 states": {"states": 5},
             "20 hubs": {"shape": "hubs"}, "blocks of 10 near copies": {"shape": "copies"},
-            "BDeu": {"options": {"score": "bdeu"}},
+            "BDeu": {"options": {"criterion": "bdeu"}},
             "10,000 rows": {"rows": 10_000}, "2 % missing": {"missing": 0.02},
         }.items()
     ]  # fmt: skip

@@ -33,7 +33,7 @@ MECHANISMS = (*SHARES, "MAR", "MNAR")
 POLICIES: dict[str, dict[str, str]] = {
     "none lost": {"missing": "error"},
     "em": {"missing": "em"},
-    "nal": {"score": "nal", "missing": "available"},
+    "nal": {"criterion": "nal", "missing": "available"},
     "state": {"missing": "state"},
     "drop": {"missing": "drop"},
 }

@@ -36,7 +36,7 @@ NATURAL = (
 POLICIES = {
     "state": {"missing": "state"},
     "drop": {"missing": "drop"},
-    "available": {"score": "nal", "missing": "available"},
+    "available": {"criterion": "nal", "missing": "available"},
     "em": {"missing": "em"},
     "auto": {"missing": "auto"},
 }

@@ -102,7 +102,7 @@ def fill_seconds(fitted: NetworkLearner, table: cp.Table) -> float:
     def prepare() -> Callable[[], Any]:
         source = cp.MemoryCounts(table)
         source.bits.pack(range(table.n_columns))
-        return lambda: RowCache(source, as_score(fitted.score), max_parents=10).first_fill()
+        return lambda: RowCache(source, as_score(fitted.criterion), max_parents=10).first_fill()
 
     return quickest(prepare)[1]
 

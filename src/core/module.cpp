@@ -24,22 +24,40 @@ Released::Released() {
 }
 Released::~Released() { PyEval_RestoreThread(released_state); }
 
+namespace {
+
+// Run `work` with the GIL; if it returns false, a Python exception is set, and the kernel ends.
+template <class Work>
+void with_python(Work work) {
+  PyEval_RestoreThread(released_state);
+  const bool go_on = work();
+  released_state = PyEval_SaveThread();
+  if (!go_on) throw Interrupted{};
+}
+
+bool call_without_arguments(PyObject* function) {
+  Py_IncRef(function);
+  PyObject* answer = PyObject_CallNoArgs(function);
+  if (answer) Py_DecRef(answer);
+  Py_DecRef(function);
+  return answer != nullptr;
+}
+
+}  // namespace
+
 void look_up() {
   if (Clock::now() - last_look < BETWEEN_LOOKS) return;
-  PyEval_RestoreThread(released_state);
-  bool go_on = PyErr_CheckSignals() == 0;
-  PyObject* state = PyThreadState_GetDict();
-  PyObject* watcher = state ? PyDict_GetItemString(state, WATCHER) : nullptr;  // borrowed
-  if (go_on && watcher && watcher != Py_None) {
-    Py_IncRef(watcher);
-    PyObject* answer = PyObject_CallNoArgs(watcher);
-    go_on = answer != nullptr;
-    if (answer) Py_DecRef(answer);
-    Py_DecRef(watcher);
-  }
-  released_state = PyEval_SaveThread();
+  with_python([] {
+    if (PyErr_CheckSignals() != 0) return false;
+    PyObject* state = PyThreadState_GetDict();
+    PyObject* watcher = state ? PyDict_GetItemString(state, WATCHER) : nullptr;  // borrowed
+    return !watcher || watcher == Py_None || call_without_arguments(watcher);
+  });
   last_look = Clock::now();
-  if (!go_on) throw Interrupted{};
+}
+
+void Callback::operator()() const {
+  with_python([this] { return call_without_arguments(static_cast<PyObject*>(function)); });
 }
 
 namespace {

@@ -65,7 +65,6 @@ from counterpane.learners.bootstrap import bootstrap as bootstrap
 from counterpane.learners.classifiers.bayes_net_classifier import (
     BayesNetClassifier as BayesNetClassifier,
 )
-from counterpane.learners.classifiers.boosted_tables import BoostedTables as BoostedTables
 from counterpane.learners.classifiers.faces.markov_classifier import (
     MarkovClassifier as MarkovClassifier,
 )
@@ -113,8 +112,11 @@ from counterpane.scores import LogLikelihood as LogLikelihood
 from counterpane.scores import NodeAverageLikelihood as NodeAverageLikelihood
 from counterpane.storage import load as load
 from counterpane.tools.links import equivalence_graph as equivalence_graph
+from counterpane.workflow.comparing import compare_methods as compare_methods
 from counterpane.workflow.learn import learn as learn
 from counterpane.workflow.learned import Learned as Learned
+from counterpane.workflow.model_rows import rows_for as rows_for
+from counterpane.workflow.planning import plan_learning as plan_learning
 
 __version__: str
 __all__: list[str]

@@ -1,8 +1,9 @@
 """Checks of arguments: declared kinds for public functions, and for what `fit` takes.
 
 A `Kind` says what a value may be. `accepts` declares the kinds of a public function's arguments;
-estimators declare those of their parameters in `_constraints`, which `fit` checks once. `check`
-is for a single value. Arguments that are not declared are checked by the code that reads them.
+`declared_kind` reads those of an estimator's parameters from their types, which `fit` checks once.
+`check` is for a single value. Arguments that are not declared are checked by the code that reads
+them.
 """
 
 from __future__ import annotations
@@ -11,9 +12,21 @@ import inspect
 import numbers
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce, wraps
+from operator import or_
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 import numpy as np
 
@@ -76,10 +89,6 @@ def _are_pairs(value: Any) -> bool:
     return _is_iterable(value) and all(isinstance(v, tuple | list) and len(v) == 2 for v in value)
 
 
-Constraints = Mapping[str, Kind]
-"""The kinds of arguments, by the name of the parameter."""
-
-
 def _kind(words: str, accepts: Callable[[Any], bool]) -> Kind:
     return Kind((words,), accepts)
 
@@ -104,6 +113,13 @@ NO_ARRAY = _kind("no array", lambda value: not isinstance(value, np.ndarray))
 ANYTHING = _kind("anything", lambda value: True)
 """What its reader checks."""
 
+KIND_OF_TYPE: Mapping[Any, Kind] = {
+    type(None): NONE, bool: BOOLEAN, int: INTEGER, float: NUMBER, str: STRING,
+    Iterable: ITERABLE, Sequence: SEQUENCE, Sequence[float]: NUMBERS, Callable: FUNCTION,
+    Any: ANYTHING,
+}  # fmt: skip
+"""The kinds of plain types."""
+
 NAMES = STRING | ITERABLE
 EVIDENCE = MAPPING | NONE
 INTERVENTION = _kind("a dictionary from columns to states", EVIDENCE.accepts)
@@ -114,6 +130,24 @@ LIMITS = {"exact": BOOLEAN | NUMBER | NONE, "max_memory": NUMBER | STRING | NONE
 def instance_of(*classes: type) -> Kind:
     """Return the kind of the objects of some classes; the first one is named in messages."""
     return _kind(f"a {classes[0].__name__}", lambda value: isinstance(value, classes))
+
+
+def declared_kind(annotation: Any) -> Kind:
+    """Return the kind that a type declares; `Annotated[type, kind]` names another one.
+
+    >>> " or ".join(declared_kind(int | Literal["auto"] | None).words)
+    "a whole number or 'auto' or None"
+    """
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        kind: Kind = annotation.__metadata__[0]
+        return kind
+    if origin is Literal:
+        names = " or ".join(filter(None, [", ".join(map(repr, parts[:-1])), repr(parts[-1])]))
+        return _kind(names, lambda value: isinstance(value, str) and value in parts)
+    if origin in (Union, UnionType):
+        return reduce(or_, map(declared_kind, parts))
+    return KIND_OF_TYPE[annotation if annotation in KIND_OF_TYPE else origin]
 
 
 def check(name: str, value: Any, kind: Kind) -> None:

@@ -6,14 +6,12 @@ import contextlib
 import errno
 import gzip
 import os
-import re
 import secrets
 import shutil
 import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -25,10 +23,8 @@ from counterpane.errors import (
     no_file,
 )
 
-# Windows has no such locks: an open file cannot be deleted there, which is lock enough.
-fcntl: Any = import_module("fcntl") if os.name == "posix" else None
-
-TEMPORARY = re.compile(r"\.counterpane-[0-9a-f]{16}\.tmp")
+PARTS_OF_SYSTEM = (("dev",), ("proc",))
+SHARED_MEMORY = ("dev", "shm")  # its files are ordinary ones
 NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF}  # what cannot be synced at all
 MAX_RATIO = 200  # of an unpacked file to the packed one; tables of text reach 100
 PIECE = 2**20  # bytes unpacked at a time
@@ -129,16 +125,18 @@ def check_unpacked(path: Any, size: int, advice: str) -> None:
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names something to write through, a device or a pipe, and no file to replace.
+    """Return whether a path names a device or a pipe, which is written in place.
 
-    What stands in /dev or /proc is not replaced either: /dev/stdout may lead to a regular file.
+    So are files below /dev and /proc: /dev/stdout may lead to a regular file. Files below /dev/shm
+    are ordinary files in memory.
     """
     try:
         mode = os.stat(path).st_mode
     except OSError:
         return False
-    above = Path(os.path.abspath(path)).parts[1:2]
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or above in (("dev",), ("proc",))
+    parts = Path(os.path.abspath(path)).parts[1:3]
+    of_system = parts[:1] in PARTS_OF_SYSTEM and parts != SHARED_MEMORY
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or of_system
 
 
 def check_writable(path: object, *, special: bool = True) -> Path:
@@ -171,9 +169,10 @@ def check_writable(path: object, *, special: bool = True) -> Path:
 def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> None:
     """Write `chunks` under a temporary name beside `path`, sync, and rename over it.
 
-    They are gzipped where the name ends in `.gz`, the same chunks always to the same bytes. A
-    failure at any point leaves an existing file as it was and no temporary file behind; one that a
-    killed process left is deleted. Devices and pipes are written through.
+    They are gzipped if the name ends in `.gz`, the same chunks always to the same bytes. A failure
+    at any point leaves an existing file as it was and no temporary file behind; a process that is
+    killed may leave one. Of several writers of one path, the last one wins, with a whole file.
+    Devices and pipes are written in place.
     """
     target = as_path(path)
     packed = _gzipped(chunks) if target.suffix.lower() == ".gz" else chunks
@@ -186,15 +185,20 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> N
     with path_errors(path, "written"):
         if not real.parent.is_dir():
             check_writable(path)
-        _delete_remains(real.parent)
-        with _temporary_file(real.parent) as file:
-            for chunk in packed:
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-            if real.exists():
-                shutil.copymode(real, file.name)
-            os.replace(file.name, real)
+        name = _temporary(real.parent)
+        try:
+            with open(name, "xb") as file:
+                for chunk in packed:
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileNotFoundError):  # there was none, or it is gone now
+                shutil.copymode(real, name)
+            os.replace(name, real)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                name.unlink()
+            raise
         _sync_folder(real.parent)  # the rename itself must reach the disk
 
 
@@ -208,48 +212,6 @@ def _write_through(path: Path, chunks: Iterable[bytes]) -> None:
 
 def _temporary(folder: Path) -> Path:
     return folder / f".counterpane-{secrets.token_hex(8)}.tmp"
-
-
-@contextmanager
-def _temporary_file(folder: Path) -> Iterator[IO[bytes]]:
-    """A new file in `folder`, locked while it is open; deleted unless it was renamed."""
-    while True:
-        name = _temporary(folder)
-        with open(name, "xb") as file:
-            try:
-                _lock(file.fileno())
-                if not name.exists():  # another save deleted it before it was locked
-                    continue
-                yield file
-                return
-            finally:
-                with contextlib.suppress(FileNotFoundError):
-                    name.unlink()
-
-
-def _lock(number: int) -> bool:
-    """Lock an open file if no other process has; False if one has."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
-    return True
-
-
-def _delete_remains(folder: Path) -> None:
-    """Delete temporary files of killed processes; those of running ones are locked."""
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(folder):
-            if TEMPORARY.fullmatch(entry.name):
-                with contextlib.suppress(OSError):
-                    number = os.open(entry.path, os.O_RDWR)
-                    try:
-                        if _lock(number):
-                            os.unlink(entry.path)
-                    finally:
-                        os.close(number)
 
 
 def _sync_folder(folder: Path) -> None:

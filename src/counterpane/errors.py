@@ -105,6 +105,22 @@ class Advice:
         return self.python
 
 
+class Note(str):
+    """A sentence about a result, made of parts as the message of an error is.
+
+    >>> Note("no column repeats: ", Option("drop", "id"), " leaves it out.")
+    "no column repeats: drop='id' leaves it out."
+    """
+
+    parts: tuple[object, ...]
+
+    def __new__(cls, *parts: object) -> Note:
+        """Return the text for Python; the command writes the parts in its own way."""
+        note = super().__new__(cls, "".join(map(str, parts)))
+        note.parts = tuple(each for part in parts for each in getattr(part, "parts", (part,)))
+        return note
+
+
 class CounterpaneWarning(UserWarning):
     """Base of warnings whose message has parts, as those of `CounterpaneError` have."""
 

@@ -24,6 +24,7 @@ from counterpane.errors import (
     UnknownNameError,
 )
 from counterpane.progress import Control, Stopped
+from error_checks import raises
 from reference import count_reference as reference
 from reference.random_codes import random_codes, random_weights
 
@@ -137,9 +138,9 @@ class CountSourceSuite:
     def test_missing_cells_can_be_refused(self, make):
         table = make_table((2, 3, 2), 300, missing=0.1)
         source = make(table)
-        with pytest.raises(DataError, match=r"'x1'.*missing='drop'"):
+        with raises(DataError, about=("'x1'", "missing='drop'")):
             source.counts([[0], [0, 1]], missing="error")
-        with pytest.raises(DataError, match="'x2', 'x1'"):
+        with raises(DataError, about=("'x2'", "'x1'")):
             source.counts([[2, 0, 1]], missing="error", max_cells=4)
         assert source.counts([[0]], missing="error")[0].sum() == 300
 
@@ -151,7 +152,7 @@ class CountSourceSuite:
             assert batch[0].shape == (3, 4, 5)
 
     def test_an_unknown_policy_is_refused(self, make):
-        with pytest.raises(ParameterError, match="missing='ignore'"):
+        with raises(ParameterError, parameter="missing", value="ignore"):
             make(make_table()).counts([[0]], missing="ignore")
 
     def test_all_rows_dropped(self, make):
@@ -239,7 +240,7 @@ class CountSourceSuite:
         for i, scope in enumerate(scopes):
             assert_sparse(batch.sparse(i), table, scope, missing)
             assert batch.n[i] == batch.sparse(i).values.sum()
-        with pytest.raises(TableSizeError, match=r"table 3 .*batch\.sparse"):
+        with raises(TableSizeError, about="table 3"):
             batch[3]
 
     def test_only_sparse_tables(self, make):
@@ -269,7 +270,7 @@ class CountSourceSuite:
         try:
             if n == 62 and source.has_missing.any():  # 3^62 cells would be above max_cells
                 return
-            with pytest.raises(TableSizeError, match="cells"):
+            with raises(TableSizeError, about="cells"):
                 source.counts([range(n)] * copies, max_cells=2**62)
             assert tracemalloc.get_traced_memory()[1] < 2**20
         finally:
@@ -277,7 +278,7 @@ class CountSourceSuite:
 
     def test_pairs_too_large_are_refused(self, make):
         table = Table(Schema.from_cards([20_000, 20_000]), [[0], [1]])
-        with pytest.raises(TableSizeError, match="pair counts of 2 by 2 columns"):
+        with raises(TableSizeError, about="2 columns"):
             make(table).pair_counts()
 
     # ---- pairs, distinct rows, any sum -----------------------------------------------------
@@ -400,12 +401,12 @@ class CountSourceSuite:
 
         cut = Reports()
         cut.control = Control(cut)
-        with pytest.raises(Stopped, match="cancelled"):
+        with raises(Stopped, about="cancelled"):
             run(cut.control)
         assert len(cut) == 1
 
         late = Reports()
-        with pytest.raises(Stopped, match="time limit"):
+        with raises(Stopped, about="time limit"):
             run(Control(late, deadline=0.0))
         assert len(late) <= 1
 

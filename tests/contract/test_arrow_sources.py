@@ -153,7 +153,7 @@ def test_a_delta_table_is_counted_as_it_was(tmp_path):
     delta.write_deltalake(tmp_path, rows, mode="append")
     assert source.counts([["a"]])[0].tolist() == [2, 1]
     assert cp.read(tmp_path).n_rows == 6
-    with pytest.raises(DataError, match="is a Delta table"):
+    with raises(DataError, about="Delta"):
         cp.FileSource(tmp_path)
 
 
@@ -175,7 +175,7 @@ def test_an_adbc_connection_keeps_no_transaction_open():
         source = cp.SqlSource(connection, "rows", weights="n")
         assert source.schema["a"].states == ("X", "x")
         assert source.counts([["a"]])[0].tolist() == [2.0, 2.0]
-        with pytest.raises(DataError, match="refused a statement"):
+        with raises(DataError, about='"none"'):
             cp.SqlSource(connection, "none")
 
 
@@ -202,7 +202,7 @@ def test_rows_that_change():
         return pa.table({"a": ["x", "y", "x"][: next(sizes)]}).to_reader()
 
     source = cp.FrameSource(stream, cache=False)
-    with pytest.raises(DataError, match="had 3 rows when the source was made"):
+    with raises(DataError, about="3 rows"):
         source.counts([["a"]])
     changed = iter([["x", "y"], ["x", "y"], ["x", "z"]])
     source = cp.FrameSource(lambda: pa.table({"a": next(changed)}).to_reader(), cache=False)
@@ -217,5 +217,5 @@ def test_a_package_that_is_absent(tmp_path, monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(streams.importlib, "import_module", absent)
-    with pytest.raises(MissingExtraError, match=r"install counterpane\[delta\]"):
+    with raises(MissingExtraError, about="counterpane[delta]"):
         cp.read(tmp_path)

@@ -18,6 +18,7 @@ from counterpane.data.encoding import UnknownCells
 from counterpane.errors import DataError, NotFittedError, ParameterError, UnknownNameError
 from counterpane.learners.classifiers.classifier import Classifier
 from counterpane.learners.registry import learners
+from error_checks import raises, warns
 
 CLASSIFIERS = [entry.make() for entry in learners("classifier").values()]
 all_classifiers = pytest.mark.parametrize("classifier", CLASSIFIERS, ids=repr)
@@ -95,9 +96,9 @@ def test_columns_are_found_by_name(classifier):
     fitted = fit(classifier, frame, "kind")
     turned = frame[frame.columns[::-1]].assign(more=1)
     assert (fitted.predict_log_proba(turned) == fitted.predict_log_proba(frame)).all()
-    with pytest.raises(DataError, match="X has no column 'price'"):
+    with raises(DataError, about="'price'"):
         fitted.predict(frame.drop(columns="price"))
-    with pytest.raises(DataError, match=r"X has 2 features, but \w+ is expecting 5"):
+    with raises(DataError, about="2 features"):
         fitted.predict(frame[["color", "size"]].to_numpy())
 
 
@@ -190,7 +191,7 @@ def test_missing_cells_are_a_state_or_dropped_or_refused(classifier):
     dropped = clone(classifier).set_params(missing="drop").fit(frame, "kind")
     complete = fit(classifier, frame[~gaps], "kind")
     assert np.allclose(dropped.predict_proba(frame), complete.predict_proba(frame), rtol=1e-9)
-    with pytest.raises(DataError, match="column 'color' has missing cells, the first"):
+    with raises(DataError, about="'color'"):
         clone(classifier).set_params(missing="error").fit(frame, "kind")
 
 
@@ -206,7 +207,7 @@ def test_one_class(classifier):
 @all_classifiers
 def test_one_row(classifier):
     fitted = fit(classifier, {"x": ["a"], "z": [1.5]}, ["yes"])
-    with pytest.warns(UnknownCells, match="column 'x': 1 cell holds a value .* such as 'b'"):
+    with warns(UnknownCells, about=("'x'", "'b'")):
         assert fitted.predict({"x": ["b"], "z": [0.0]}).tolist() == ["yes"]
 
 
@@ -278,14 +279,14 @@ def test_mistakes_are_named(classifier, change, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"categorical": ["prize"]}, "'prize' is not known; did you mean 'price'"),
-        ({"categorical": [5]}, r"column 5; names or positions 0 … 4"),
+        ({"categorical": ["prize"]}, "'prize'"),
+        ({"categorical": [5]}, "column 5"),
         ({"max_bins": 0}, "max_bins=0"),
         ({"missing": "zero"}, "missing='zero'"),
     ],
 )
 def test_parameters_are_checked(options, message):
-    with pytest.raises((ParameterError, UnknownNameError), match=message):
+    with raises((ParameterError, UnknownNameError), about=message):
         cp.NaiveBayes(**options).fit(make_frame(), "kind")
 
 
@@ -331,7 +332,7 @@ def test_a_fit_that_fails_changes_nothing(monkeypatch):
     fresh = cp.TAN()
     with pytest.raises(ZeroDivisionError):
         fresh.fit(frame, "kind")
-    with pytest.raises(NotFittedError, match="this TAN is not fitted yet"):
+    with raises(NotFittedError, about="fitted"):
         fresh.predict(frame)
 
 

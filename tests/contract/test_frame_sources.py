@@ -224,11 +224,11 @@ def test_a_table_of_a_connection_is_counted_like_its_relation():
         for ours, theirs in zip(source.counts(names), expected.counts(names), strict=True):
             assert np.array_equal(ours, theirs)
         assert source.n_scans == expected.n_scans
-    with pytest.raises(ParameterError, match="table= is needed with a database connection"):
+    with raises(ParameterError, about="database"):
         cp.read(connection)
-    with pytest.raises(ParameterError, match="is no table or view of the connection"):
+    with raises(ParameterError, about="'given.csv'"):
         cp.read(connection, table="given.csv")
-    with pytest.raises(ParameterError, match="the option 'keep_distinct' is not known"):
+    with raises(ParameterError, about="'keep_distinct'"):
         cp.read(connection, table="given", keep_distinct=0)
 
 
@@ -264,7 +264,7 @@ def test_other_engines():
     reader = streams.open_frame(Foreign(ROWS))
     assert isinstance(reader, streams.StreamReader)
     assert list(reader.names) == ROWS.column_names
-    with pytest.raises(DataError, match=r"sqlframe, which hands over no blocks.*parquet"):
+    with raises(DataError, about="sqlframe"):
         streams.open_frame(Foreign(frame))
     assert [n_rows(block[0]) for block in reader.blocks(["packs", "smoke"])] == [6]
 
@@ -274,13 +274,13 @@ def test_other_engines():
 
 def test_options_are_checked():
     frame = polars_frame(ROWS)
-    with pytest.raises(ParameterError, match=r"'engine' is not known.*columns"):
+    with raises(ParameterError, about="'engine'"):
         cp.read(frame, engine="duckdb")
-    with pytest.raises(ParameterError, match="weights must name a column"):
+    with raises(ParameterError, about="weights"):
         cp.read(frame, weights=[1, 2, 3, 4, 5, 6])
-    with pytest.raises(DataError, match="DataFrame is no lazy frame"):
+    with raises(DataError, about="DataFrame"):
         cp.FrameSource(frame.collect())
-    with pytest.raises(DataError, match="the table has no rows"):
+    with raises(DataError, about="table"):
         cp.FrameSource(frame.filter(pl.col("n") > 999))
 
 
@@ -290,13 +290,13 @@ def test_rows_that_change_between_two_scans(lazy):
     source = cp.FrameSource(lazy(changed), cache=False)
     fewer = changed.slice(0, 2)
     source._reader = streams.open_frame(nw.from_native(lazy(fewer)))
-    with pytest.raises(DataError, match="the frame had 3 rows when the source was made"):
+    with raises(DataError, about="3 rows"):
         source.counts([["a"]])
     other = pa.table({"a": [1, 2, 4], "b": ["x", "y", "x"]})
     source._reader = streams.open_frame(nw.from_native(lazy(other)))
     with raises(StateError, parameter="a", value=4):
         source.counts([["a"]])
-    with pytest.raises(TableSizeError, match="more than 1 distinct"):
+    with raises(TableSizeError, about="distinct"):
         source.distinct(["b"], limit=1)
 
 
@@ -343,7 +343,7 @@ def test_a_file_that_vanishes_from_a_scan(tmp_path):
 
 def test_old_polars_is_named(monkeypatch):
     monkeypatch.delattr(pl.LazyFrame, "collect_batches")
-    with pytest.raises(ImportError, match=r"1\.34"):
+    with raises(ImportError, about="1.34"):
         cp.FrameSource(polars_frame(ROWS))
 
 

@@ -71,7 +71,7 @@ def resampled(X, **options):
 
 
 PARAMETERS = {
-    "hill-climb": {"score": "bdeu", "tabu": 2},
+    "hill-climb": {"criterion": "bdeu", "tabu": 2},
     "structure-search": {"random_state": 0},
     "k2": {"random_state": 0},
     "order-mcmc": {"n_samples": 40, "random_state": 0},

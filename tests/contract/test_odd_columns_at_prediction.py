@@ -17,6 +17,7 @@ from counterpane.data.columns import columns_of
 from counterpane.data.prepare import ColumnsLeftOut
 from counterpane.errors import CounterpaneError, DataError
 from counterpane.learners.registry import learners
+from error_checks import raises
 
 ROWS = 160
 ODD = {
@@ -229,7 +230,7 @@ def test_comparisons_ignore_odd_columns(make):
 @pytest.mark.parametrize("name", ["interaction", "tan", "chow-liu", "dn-tree"])
 def test_an_odd_column_in_place_of_a_known_one_is_refused_in_one_message(name, kind):
     frame = pd.DataFrame(plain_columns() | {"x": ODD[kind]})
-    with pytest.raises(DataError, match=r"column 'x' holds .* which have no states; convert it"):
+    with raises(DataError, about="'x'"):
         fitted(name).model_.predict_proba(frame, "y")
 
 

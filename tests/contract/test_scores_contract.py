@@ -451,18 +451,18 @@ def test_a_parameter_count_prior_turns_the_likelihood_into_bic_and_aic(families)
 @pytest.mark.parametrize("odds", [[1.0, 2.0], [[1.0, 2.0]], [[1.0, 0.0], [1.0, 1.0]],
                                   [[1.0, np.inf], [1.0, 1.0]]])  # fmt: skip
 def test_odds_are_a_square_of_positive_numbers(odds):
-    with pytest.raises(ParameterError, match="square matrix"):
+    with raises(ParameterError, about="square"):
         EdgeOdds(odds)
 
 
 def test_odds_fit_the_data():
     score = BIC(structure_prior=EdgeOdds(np.ones((2, 2))))
-    with pytest.raises(ParameterError, match="odds cover 2 variables; the data has 6"):
+    with raises(ParameterError, about="2 variables"):
         score_families(score, MemoryCounts(make_table()), [(0, ())])
 
 
 def test_a_prior_network_fits_the_data():
-    with pytest.raises(FitError, match="gives 2 states for x0; the data has 3"):
+    with raises(FitError, about="2 states"):
         table = make_table(cards=(3, 3, 2, 4, 1, 3))
         score_families(BDe(PRIOR), MemoryCounts(table), [(0, ())])
 
@@ -475,15 +475,15 @@ def test_scores_by_name():
         assert type(as_score(name.upper())) is kind
     own = BDeu(3)
     assert as_score(own) is own
-    with raises(UnknownNameError, parameter="score", value="bicc"):
+    with raises(UnknownNameError, parameter="criterion", value="bicc"):
         as_score("bicc")
-    with raises(ParameterError, parameter="score"):
+    with raises(ParameterError, parameter="criterion"):
         as_score(BIC)
 
 
 def test_a_family_too_large_to_count():
     table = make_table(cards=(300, 300, 300))
-    with pytest.raises(TableSizeError, match=r"table 1 of the batch has 2\.7e\+07 cells"):
+    with raises(TableSizeError, about="table 1"):
         score_families(BIC(), MemoryCounts(table), [(0, ()), (0, (1, 2))])
 
 

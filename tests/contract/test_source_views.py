@@ -21,6 +21,7 @@ from counterpane.counts import view as module
 from counterpane.counts.view import SourceView, with_missing_policy
 from counterpane.data import Schema, Table
 from counterpane.errors import DataError, TableSizeError
+from error_checks import raises
 
 sources = pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in SOURCES])
 policies = pytest.mark.parametrize("missing", ["state", "drop"])
@@ -108,7 +109,7 @@ def test_all_answers_are_those_of_the_resolved_table(make, missing, weights):
 @sources
 def test_missing_cells_can_be_refused(make):
     table = make_table((2, 3, 2), 300, missing=0.1)
-    with pytest.raises(DataError, match=r"column 'x1' has missing cells.*missing='drop'"):
+    with raises(DataError, about=("'x1'", "missing='drop'")):
         with_missing_policy(make(table), "error")
     complete = make_table((2, 3, 2), 300)
     assert_counts(with_missing_policy(make(complete), "error"), complete, [[0, 1], [2]])
@@ -131,7 +132,7 @@ def test_missing_cells_in_rows_of_no_weight(make, missing):
 @sources
 def test_no_row_is_complete(make):
     table = Table(Schema.from_cards([2, 3]), [[2, 2, 0], [0, 1, 3]])
-    with pytest.raises(DataError, match=r"each of 3 rows has a missing cell; pass missing='state'"):
+    with raises(DataError, about=("missing='state'", "3 rows")):
         with_missing_policy(make(table), "drop")
     assert with_missing_policy(make(table), "state").counts([[0, 1]])[0].tolist() == [
         [0, 0, 0, 1], [0, 0, 0, 0], [1, 1, 0, 0]]  # fmt: skip
@@ -211,7 +212,7 @@ def test_blocks_without_a_complete_row_add_nothing():
     assert source.map_reduce(largest, [0, 1]).tolist() == [1, 2]
     assert source.n_rows == 1
     gone = Table(schema, [[2, 0], [0, 3]], [0.3, 0.6])
-    with pytest.raises(DataError, match="each of 2 rows has a missing cell"):
+    with raises(DataError, about="2 rows"):
         with_missing_policy(StreamCounts(schema, lambda: [gone]), "drop")
 
 
@@ -237,11 +238,11 @@ def test_rows_are_those_of_memory_or_distinct_and_weighted(make):
 def test_too_many_rows_are_refused_by_name(monkeypatch):
     table = make_table((2,) * 12, 300)
     monkeypatch.setattr("counterpane.counts.source.MAX_ROW_BYTES", 2000)
-    with pytest.raises(TableSizeError, match=r"more than 100 distinct rows of 12 .*2,000 bytes"):
+    with raises(TableSizeError, about="100 distinct rows"):
         stream_of_tables(table).rows()
     assert stream_of_tables(table).rows(range(4)).n_rows == 16
     assert MemoryCounts(table).rows() is table
     monkeypatch.undo()
     monkeypatch.setattr("counterpane.counts.source.available_memory", lambda: 8000)
-    with pytest.raises(TableSizeError, match=r"more than 100 distinct rows of 12 .*2,000 bytes"):
+    with raises(TableSizeError, about="100 distinct rows"):
         stream_of_tables(table).rows()

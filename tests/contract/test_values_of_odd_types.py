@@ -18,6 +18,7 @@ from pyarrow import feather
 import counterpane as cp
 from counterpane.errors import CounterpaneError, DataError
 from counterpane.learners.registry import learners
+from error_checks import raises
 
 ROWS = 60
 GROUP = ["u", "v"] * (ROWS // 2)
@@ -174,7 +175,7 @@ def test_a_date_may_be_the_class(learner, hours):
 def test_a_class_of_many_dates_is_refused_in_one_message(learner):
     days = [datetime.date(1990, 1, 1) + datetime.timedelta(i) for i in range(3 * ROWS)]
     frame = pd.DataFrame({"a": GROUP * 3, "seen": pd.to_datetime(days)})
-    with pytest.raises(DataError, match="the class 'seen' has 180 different values in 180 rows"):
+    with raises(DataError, about=("'seen'", "180 different values")):
         learner().fit(frame, "seen")
 
 
@@ -243,12 +244,12 @@ def test_texts_that_are_no_utf8_are_refused_in_one_message(coded, make, request)
     if coded and request.node.callspec.id == "dictionary-pandas":
         pytest.skip("pandas refuses them itself")
     table = pa.table({"a": invalid_texts(coded=coded), "b": GROUP})
-    with pytest.raises(DataError, match=r"'a'|valid UTF-?8|can't decode"):
+    with raises(DataError, about="'a'"):
         cp.read(make(table))
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather"])
 def test_texts_of_files_that_are_no_utf8_are_refused_in_one_message(suffix, tmp_path):
     path = written(tmp_path / f"rows{suffix}", pa.table({"a": invalid_texts(coded=False)}))
-    with pytest.raises(CounterpaneError, match="UTF"):
+    with raises(CounterpaneError, about="column 0"):
         cp.read(path)

@@ -20,7 +20,7 @@ ROW_COUNTS = {
 }  # which tell the number of lines of the table
 LEARNERS: dict[str, Any] = {
     "naive-bayes": lambda: cp.NaiveBayes(),
-    "interaction": lambda: cp.InteractionClassifier(boosted=False),
+    "interaction": lambda: cp.InteractionClassifier(parts="tables"),
     "tan": lambda: cp.TAN(),
     "chow-liu": lambda: cp.ChowLiu(),
     "search": lambda: cp.StructureSearch(),

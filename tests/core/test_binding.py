@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from counterpane import _core
-from counterpane._core import bayesian, counts, learn_independence, scores
+from counterpane._core import bayesian, counts, learn_independence, scores, search
 
 AREAS = sorted(name for name, value in vars(_core).items() if inspect.ismodule(value))
 CALLS = 400  # of each function
@@ -404,13 +404,19 @@ def test_named_tuples_of_different_sizes():
 
     def rows(n):
         one, room = np.zeros(1, np.int64), np.zeros(5, np.int64)
-        return bayesian.RowRequests(store(n), one, room, np.zeros((5, 1), np.uint64), one.copy())
+        return search.RowRequests(store(n), one, room, np.zeros((5, 1), np.uint64), stop)
+
+    def stop():
+        raise KeyboardInterrupt
 
     def dag(n):
-        words = [np.zeros((n, 1), np.uint64) for _ in range(3)]
-        return bayesian.DagState(*words, np.zeros(n, np.int64), *np.zeros((3, n)))
+        return search.ParentLists(np.zeros(n + 1, np.int64), np.zeros(9, np.int32))
 
-    bayesian.load_families(rows(6), dag(6))
-    message = r"load_families: .*dag\.n = 7 and rows\.store\.n = 6"
+    free = search.Limits(*np.zeros((2, 0, 1), np.uint64), 3, 1e-7)
+    with pytest.raises(KeyboardInterrupt):
+        search.ges(rows(6), free, dag(6))
+    message = r"ges: .*dag\.n = 7 and rows\.store\.n = 6"
     with pytest.raises(TypeError, match=message):
-        bayesian.load_families(rows(6), dag(7))
+        search.ges(rows(6), free, dag(7))
+    with pytest.raises(TypeError, match=r"ges: argument 'rows\.fill' is not a function"):
+        search.ges(rows(6)._replace(fill=None), free, dag(6))

@@ -7,20 +7,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from counterpane._core import bayesian, graphs, independence
+from counterpane._core import graphs, independence, scores, search
 from reference.core_structure import (
     TIE,
     Classes,
     Naive,
     bit_rows,
     chi_square,
-    descendants,
     equivalent_scores,
-    graph_of,
     heaviest_forest,
     random_scores,
     row_store,
-    toggled,
+    signature,
 )
 
 SEEDS = range(6)
@@ -28,45 +26,38 @@ EMPTY = (frozenset(),) * 5
 START = (frozenset(), frozenset({0}), frozenset({0, 1}), frozenset({2}), frozenset())
 
 
-def requests(n, scores, families=None):
-    store = row_store(n, scores, families)
-    return bayesian.RowRequests(
-        store,
-        np.zeros(1, np.int64),
-        np.zeros(9, np.int64),
-        np.zeros((9, 1), np.uint64),
-        np.zeros(1, np.int64),
-    )
+def rows_of(n, scores):
+    """The rows of all families; none is missing."""
+    wanted = np.zeros(1, np.int64), np.zeros(9, np.int64), np.zeros((9, 1), np.uint64)
+
+    def fill():
+        raise AssertionError("no row is missing")
+
+    return search.RowRequests(row_store(n, scores), *wanted, fill)
 
 
-def dag_of(graph):
+def lists_of(graph):
     n = len(graph)
-    dag = bayesian.DagState(
-        bit_rows(EMPTY[:n]),
-        bit_rows(EMPTY[:n]),
-        bit_rows([{u} for u in range(n)]),
-        np.full(n, -1),
-        *np.zeros((3, n)),
-    )
-    bayesian.add_edges(dag, bit_rows(graph))
-    return dag
+    begins = np.cumsum([0, *map(len, graph)])
+    nodes = np.zeros(n * (n - 1) // 2, np.int32)
+    nodes[: begins[-1]] = [p for own in graph for p in sorted(own)]
+    return search.ParentLists(begins, nodes)
 
 
-def is_whole(dag, graph):
-    """Whether all rows of a state are those of a graph."""
-    children = [{x for x, own in enumerate(graph) if u in own} for u in range(len(graph))]
-    reach = [descendants(graph, u) for u in range(len(graph))]
-    return (
-        graph_of(dag.parents) == graph
-        and graph_of(dag.children) == tuple(map(frozenset, children))
-        and graph_of(dag.reach) == tuple(map(frozenset, reach))
-    )
+def graph_of_lists(lists):
+    parts = pairwise(lists.begins.tolist())
+    graph = tuple(frozenset(lists.nodes[a:b].tolist()) for a, b in parts)
+    assert all((np.diff(lists.nodes[a:b]) > 0).all() for a, b in pairwise(lists.begins.tolist()))
+    return graph
 
 
-def limits_of(naive):
+def limits_of(naive, max_parents=9):
     allowed = [{p for p in range(naive.n) if (p, x) in naive.allowed} for x in range(naive.n)]
     required = [{p for p in range(naive.n) if (p, x) in naive.required} for x in range(naive.n)]
-    return bayesian.Limits(bit_rows(allowed), bit_rows(required), TIE)
+    return search.Limits(bit_rows(allowed), bit_rows(required), max_parents, TIE)
+
+
+NOTHING = np.zeros((0, 1), np.uint64)
 
 
 def some_search(seed):
@@ -82,126 +73,111 @@ def start_of(naive):
     return START if naive.required else EMPTY
 
 
-def test_edges_and_moves():
-    dag = dag_of(START)
-    assert is_whole(dag, START)
-    bayesian.make_move(dag, bayesian.ADD, 3, 4)
-    graph = toggled(START, 3, 4)
-    assert is_whole(dag, graph)
-    bayesian.make_move(dag, bayesian.DROP, 2, 3)
-    graph = toggled(graph, 2, 3)
-    assert is_whole(dag, graph)
-    bayesian.make_move(dag, bayesian.TURN, 1, 2)
-    graph = toggled(toggled(graph, 1, 2), 2, 1)
-    assert is_whole(dag, graph)
-    assert dag.slot.tolist() == [-1] * 5
-
-
-def test_rows_that_are_missing_are_noted():
+def test_score_dag():
     scores = random_scores(5, 0)
-    families = [(x, frozenset(own)) for x, own in enumerate(START)]
-    rows, dag = requests(5, scores, families[:2] + families[3:4]), dag_of(START)
-    assert bayesian.load_families(rows, dag) == bayesian.MISS
-    assert rows.n_wanted.tolist() == [2]
-    wanted = zip(rows.children[:2].tolist(), graph_of(rows.families[:2]), strict=True)
-    assert list(wanted) == [families[2], families[4]]
-    rows = requests(5, scores)
-    assert bayesian.load_families(rows, dag) == 0
-    assert dag.score.tolist() == [scores[family] for family in families]
-    few, limits = requests(5, scores, families), limits_of(Naive(5, scores))
-    assert bayesian.climb(few, dag_of(START), limits, 9) == bayesian.MISS
+    lists = lists_of(START)
+    edges = [(p, x) for x, own in enumerate(START) for p in sorted(own)]
+    families, gains = np.zeros(5), np.zeros(len(edges))
+    nodes = lists.nodes[: len(edges)].copy()
+    search.score_dag(rows_of(5, scores), lists.begins, nodes, families, gains)
+    assert families.tolist() == [scores[x, own] for x, own in enumerate(START)]
+    expected = [scores[x, START[x]] - scores[x, START[x] - {p}] for p, x in edges]
+    assert gains == pytest.approx(np.array(expected))
+
+
+def test_missing_rows_are_filled_by_the_callback():
+    """A store of few rows asks for those that it lacks, together, and gives the same result."""
+    naive = Naive(5, random_scores(5, 0))
+    everything = row_store(5, naive.scores)
+    own = [(x, frozenset()) for x in range(5)]
+    store = scores.RowStore(*row_store(5, naive.scores, [*own, *list(naive.scores)[:40]]))
+    calls = []
+
+    def fill():
+        count = int(rows.n_wanted[0])
+        calls.append(count)
+        slots = np.zeros(count, np.int64)
+        claimed = scores.claim_missing(store, rows.children[:count], rows.families[:count], slots)
+        for slot in slots[:claimed]:
+            where = np.flatnonzero(
+                (everything[4] == store.child[slot])
+                & (everything[5] == store.parents[slot]).all(axis=1)
+            )[0]
+            store.scores[slot] = everything[6][where]
+        scores.rank_rows(store, slots[:claimed])
+
+    wanted = np.zeros(1, np.int64), np.zeros(9, np.int64), np.zeros((9, 1), np.uint64)
+    rows = search.RowRequests(store, *wanted, fill)
+    lists = lists_of(EMPTY)
+    store.head[:] = 0  # nothing is found
+    store.ring[:] = 0
+    moves = search.climb(rows, limits_of(naive), lists)
+    assert (graph_of_lists(lists), moves) == naive.climb(EMPTY)
+    assert calls[0] == 5  # the rows of the start come together
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+def test_interrupted_searches_leave_a_whole_network(constrained):
+    naive = some_search(int(constrained))
+    empty = scores.RowStore(*row_store(5, naive.scores, [(0, frozenset())]))
+    for kernel in (search.climb, search.ges, search.reinsert, search.knock_out):
+
+        def fill():
+            raise KeyboardInterrupt
+
+        wanted = np.zeros(1, np.int64), np.zeros(9, np.int64), np.zeros((9, 1), np.uint64)
+        rows, lists = search.RowRequests(empty, *wanted, fill), lists_of(START)
+        more = [3] if kernel is search.reinsert else []
+        with pytest.raises(KeyboardInterrupt):
+            kernel(rows, limits_of(naive), lists, *more)
+        assert signature(graph_of_lists(lists)) == signature(START)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_climb(seed):
     naive = some_search(seed)
-    expected, moves = naive.climb(start_of(naive))
-    rows, dag = requests(5, naive.scores), dag_of(start_of(naive))
-    assert bayesian.climb(rows, dag, limits_of(naive), 1) == min(moves, 1)
-    assert bayesian.climb(rows, dag, limits_of(naive), 99) == moves - min(moves, 1)
-    assert is_whole(dag, expected)
-    assert rows.n_moves[0] == moves
-    assert dag.score.sum() == pytest.approx(naive.score(expected))
+    lists = lists_of(start_of(naive))
+    moves = search.climb(rows_of(5, naive.scores), limits_of(naive), lists)
+    assert (graph_of_lists(lists), moves) == naive.climb(start_of(naive))
+
+
+def test_climb_without_limits():
+    """Limits without rows allow every edge and require none."""
+    naive = Naive(5, random_scores(5, 0))
+    lists = lists_of(EMPTY)
+    free = search.Limits(NOTHING, NOTHING, 9, TIE)
+    search.climb(rows_of(5, naive.scores), free, lists)
+    assert graph_of_lists(lists) == naive.climb(EMPTY)[0]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_tabu_walk(seed):
     naive = some_search(seed)
-    expected, moves = naive.tabu_walk(start_of(naive), 6)
-    rows, dag, best = requests(5, naive.scores), dag_of(start_of(naive)), dag_of(EMPTY)
-    cursor, tabu = np.zeros(2, np.int64), np.zeros(6, np.uint64)
-    assert bayesian.tabu_walk(rows, dag, best, limits_of(naive), tabu, cursor) == 0
-    assert is_whole(dag, expected)
-    assert cursor[0] == moves
+    lists, tabu = lists_of(start_of(naive)), np.zeros(6, np.uint64)
+    moves = search.tabu_walk(rows_of(5, naive.scores), limits_of(naive), lists, tabu)
+    assert (graph_of_lists(lists), moves) == naive.tabu_walk(start_of(naive), 6)
 
 
-@pytest.mark.parametrize("kind", ["reinsert", "knock_out"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_passes(kind, seed):
+def test_reinsert(seed):
     naive = some_search(seed)
     start = naive.climb(start_of(naive))[0] if seed < 4 else start_of(naive)
-    expected, gains = getattr(naive, kind)(start)
-    rows, dag, kept = requests(5, naive.scores), dag_of(start), dag_of(EMPTY)
-    limits, cursor = limits_of(naive), np.zeros(4, np.int64)
-    search = bayesian.reinsert if kind == "reinsert" else bayesian.knock_out
-    assert search(rows, dag, kept, limits, cursor, 3) == 0
-    assert search(rows, dag, kept, limits, cursor, 5) == 0
-    assert is_whole(dag, expected)
-    assert cursor.tolist() == [5, 0, 0, gains]
-    assert (limits.allowed == limits_of(naive).allowed).all()
+    rows, lists = rows_of(5, naive.scores), lists_of(start)
+    gains = search.reinsert(rows, limits_of(naive), lists, 1)
+    assert (graph_of_lists(lists), gains) == naive.reinsert(start)
+    again, more = naive.reinsert(naive.reinsert(start)[0])
+    lists = lists_of(start)
+    assert search.reinsert(rows, limits_of(naive), lists, 2) == gains + (more if gains else 0)
+    assert graph_of_lists(lists) == again
 
 
-def pattern_of(graph):
-    n, rows = len(graph), bit_rows(graph)
-    pattern = bayesian.Pattern(
-        *(np.zeros_like(rows) for _ in range(3)),
-        rows,
-        np.zeros_like(rows),
-        np.full(n, -np.inf),
-        np.full(n, -np.inf),
-        np.full(n, -1),
-        np.zeros_like(rows),
-        np.ones(n, bool),
-    )
-    bayesian.relabel(pattern)
-    return pattern
-
-
-def reached(pattern, y):
-    """The nodes to which lines and arrows lead from y, one step at a time."""
-    children, neighbors = graph_of(pattern.children), graph_of(pattern.neighbors)
-    seen = {y}
-    while more := set().union(*(children[v] | neighbors[v] for v in seen)) - seen:
-        seen |= more
-    return seen
-
-
-def is_class(pattern, members):
-    """Whether a pattern is that of a class: common edges directed, the others not."""
-    n = len(pattern.dirty)
-    assert all(graph_of(pattern.reach)[y] == reached(pattern, y) for y in range(n))
-    edges = [{(p, x) for x, own in enumerate(g) for p in own} for g in members]
-    compelled = set.intersection(*edges)
-    free = set.union(*edges) - compelled
-    return graph_of(pattern.member) in members and all(
-        (
-            graph_of(pattern.parents)[x] == {p for p, c in compelled if c == x}
-            and graph_of(pattern.children)[x] == {c for p, c in compelled if p == x}
-            and graph_of(pattern.neighbors)[x] == {p for p, c in free if c == x}
-        )
-        for x in range(n)
-    )
-
-
-def test_relabel():
-    classes = Classes(4, {})
-    for graph, members in classes.of.items():
-        assert is_class(pattern_of(graph), members)
-    pattern = pattern_of(EMPTY[:4])
-    pattern.dirty[:] = False
-    pattern.member[:] = bit_rows([{3}, set(), set(), set()])
-    bayesian.relabel(pattern)
-    assert pattern.dirty.tolist() == [True, False, False, True]
+@pytest.mark.parametrize("seed", SEEDS)
+def test_knock_out(seed):
+    naive = some_search(seed)
+    start = naive.climb(start_of(naive))[0] if seed < 4 else start_of(naive)
+    lists = lists_of(start)
+    gains = search.knock_out(rows_of(5, naive.scores), limits_of(naive), lists)
+    assert (graph_of_lists(lists), gains) == naive.knock_out(start)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -210,23 +186,17 @@ def test_ges(seed):
     if seed % 3 == 1:
         naive.allowed -= {(0, 2), (2, 0)}
     expected, steps = naive.ges(naive.of[EMPTY[:4]])
-    rows, pattern, limits = requests(4, naive.scores), pattern_of(EMPTY[:4]), limits_of(naive)
-    pattern.dirty[:] = True
-    assert bayesian.ges(rows, pattern, limits, 3, 1) == min(steps, 1)
-    assert bayesian.ges(rows, pattern, limits, 3, 99) == steps - min(steps, 1)
-    assert is_class(pattern, expected)
-    assert rows.n_moves[0] == steps
+    lists = lists_of(EMPTY[:4])
+    assert search.ges(rows_of(4, naive.scores), limits_of(naive), lists) == steps
+    assert graph_of_lists(lists) in expected
 
 
 def test_ges_keeps_to_the_most_parents():
-    scores = equivalent_scores(4, 0)
-    scores = {(x, p): value + 20.0 * len(p) for (x, p), value in scores.items()}
-    rows, pattern = requests(4, scores), pattern_of(EMPTY[:4])
-    pattern.dirty[:] = True
-    bayesian.ges(rows, pattern, limits_of(Naive(4, scores)), 1, 99)
-    assert (
-        max(map(len, graph_of(pattern.member))) == 2
-    )  # of one conditioning parent and the new one
+    values = equivalent_scores(4, 0)
+    values = {(x, p): value + 20.0 * len(p) for (x, p), value in values.items()}
+    lists = lists_of(EMPTY[:4])
+    search.ges(rows_of(4, values), limits_of(Naive(4, values), max_parents=1), lists)
+    assert max(map(len, graph_of_lists(lists))) == 2  # of one conditioning parent and the new one
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -234,15 +204,9 @@ def test_knock_out_classes(seed):
     naive = Classes(4, equivalent_scores(4, seed))
     start, _ = naive.ges(naive.of[EMPTY[:4]])
     expected, gains = naive.knock_out_classes(start)
-    rows, limits = requests(4, naive.scores), limits_of(naive)
-    pattern, kept = pattern_of(min(start, key=str)), pattern_of(EMPTY[:4])
-    pattern.dirty[:] = True
-    cursor = np.zeros(4, np.int64)
-    bayesian.knock_out_classes(rows, pattern, kept, limits, 3, cursor, 2)
-    assert bayesian.knock_out_classes(rows, pattern, kept, limits, 3, cursor, 4) == 0
-    assert is_class(pattern, expected)
-    assert cursor.tolist() == [4, 0, 0, gains]
-    assert (limits.allowed == limits_of(naive).allowed).all()
+    lists = lists_of(min(start, key=str))
+    assert search.knock_out_classes(rows_of(4, naive.scores), limits_of(naive), lists) == gains
+    assert graph_of_lists(lists) in expected
 
 
 @pytest.mark.parametrize("shrink", [False, True])
@@ -251,24 +215,18 @@ def test_parents_in_order(seed, shrink):
     naive = some_search(seed)
     order = [4, 2, 0, 3, 1]
     expected = naive.in_order(order, shrink)
-    parents, total = bit_rows(EMPTY), np.zeros(1)
-    rows, limits = requests(5, naive.scores), limits_of(naive)
-    result = bayesian.parents_in_order(rows, limits, np.array(order), shrink, parents, total)
-    assert result == 0
-    assert graph_of(parents) == expected
-    assert total[0] == pytest.approx(naive.score(expected))
+    rows, lists = rows_of(5, naive.scores), lists_of(EMPTY)
+    total = search.parents_in_order(rows, limits_of(naive), np.array(order), shrink, lists)
+    assert graph_of_lists(lists) == expected
+    assert total == pytest.approx(naive.score(expected))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_place_nodes(seed):
     naive = some_search(seed)
-    expected, moved = naive.place_nodes([4, 2, 0, 3, 1])
-    order, cursor = np.array([4, 2, 0, 3, 1]), np.zeros(4, np.int64)
-    rows, limits = requests(5, naive.scores), limits_of(naive)
-    assert bayesian.place_nodes(rows, order, limits, cursor, 2) == 0
-    assert bayesian.place_nodes(rows, order, limits, cursor, 5) == 0
-    assert order.tolist() == expected
-    assert cursor.tolist() == [5, 0, 0, moved]
+    order = np.array([4, 2, 0, 3, 1])
+    moved = search.place_nodes(rows_of(5, naive.scores), limits_of(naive), order)
+    assert (order.tolist(), moved) == naive.place_nodes([4, 2, 0, 3, 1])
 
 
 @pytest.mark.parametrize("threshold", [-np.inf, 0.0, 0.5])

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane._core import wide
+from counterpane._core import search, wide
+from counterpane.learners.bayesian.constraints import no_limits
 from counterpane.learners.bayesian.wide_search import (
     WideSearch,
     both_ways,
@@ -60,15 +61,17 @@ def screened(data):
     return {tuple(p): g for p, g in zip(pairs[:n].tolist(), gains[:n], strict=True)}
 
 
-def searched(data, pairs, every=True, passes=2):
+def searched(data, pairs, every=True, passes=2, classes=True):
     """(parents, arrows) that the search reaches from no edges."""
     n = len(data.cards)
     ends = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
     lists = both_ways(ends, np.array([pairs[tuple(p)] for p in ends.tolist()]), n)
-    offsets, parents = np.zeros(n + 1, np.int64), np.zeros(n * data.max_parents, np.int32)
-    arrows = np.zeros(len(parents), dtype=bool)
-    wide.search_wide(data, *lists, every, passes, offsets, parents, arrows, np.zeros(3))
-    found = [tuple(parents[a:b].tolist()) for a, b in pairwise(offsets)]
+    room = n * data.max_parents
+    dag = search.ParentLists(np.zeros(n + 1, np.int64), np.zeros(room, np.int32))
+    arrows = np.zeros(room, dtype=bool)
+    limits = no_limits(n)._replace(max_parents=data.max_parents)
+    wide.search_wide(data, *lists, every, limits, classes, passes, dag, arrows, np.zeros(3))
+    found = [tuple(dag.nodes[a:b].tolist()) for a, b in pairwise(dag.begins)]
     edges = [(p, x) for x in range(n) for p in found[x]]
     return found, {edge for edge, arrow in zip(edges, arrows, strict=False) if arrow}
 
@@ -198,8 +201,9 @@ def test_arrows_are_those_of_meek(density):
         assert {e for e, a in zip(edges, arrows, strict=True) if a} == arrows_by_meek(n, parents)
 
 
+@pytest.mark.parametrize("classes", [True, False])
 @pytest.mark.parametrize("passes", [0, 3])
-def test_searches_keep_the_pattern_of_their_network(passes):
+def test_searches_keep_the_pattern_of_their_network(passes, classes):
     """The stress test of the local repair: scores look fine when it is wrong."""
     moved = 0
     for seed in range(25):
@@ -208,7 +212,7 @@ def test_searches_keep_the_pattern_of_their_network(passes):
         cards = rng.choice([2, 2, 2, 3], n).tolist()
         codes = random_codes(rng, cards, int(rng.integers(60, 500)))
         data = data_of(codes, cards, rate=None)  # many edges
-        found, arrows = searched(data, screened(data), passes=passes)
+        found, arrows = searched(data, screened(data), passes=passes, classes=classes)
         assert not has_cycle(n, found)
         assert arrows == arrows_by_meek(n, found)
         moved += sum(map(len, found))

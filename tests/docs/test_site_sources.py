@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import counterpane as cp
+from error_checks import raises
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -48,7 +49,7 @@ def test_every_public_name_has_one_place_in_the_reference() -> None:
 
 
 def test_a_name_without_a_group_stops_the_build() -> None:
-    with pytest.raises(LookupError, match="group"):
+    with raises(LookupError, about="group"):
         script("names").group_of("Anything", "counterpane.elsewhere")
 
 

@@ -38,7 +38,7 @@ def parts() -> dict[str, Any]:
         "network": cp.ChowLiu().fit(table).model_,
         "dependency": cp.DependencyNetworkLearner("tree").fit(table).model_,
         "classifier": cp.InteractionClassifier().fit(table, "survived").model_,
-        "boosted": cp.BoostedTables().fit(table, "survived").model_,
+        "boosted": cp.InteractionClassifier(parts="trees").fit(table, "survived").model_,
         "markov": cp.PairwiseMarkovLearner().fit(table).model_,
     }  # fmt: skip
 

@@ -29,7 +29,7 @@ COMMANDS = (
     "query {m.cp} survived --given sex=female --method exact --max-memory 2GB --exact 1",
     "query {m.cp} survived age --do sex=female --strict --json",
     "query {m.cp} x --given x>0.5 --given sex=male|female",
-    "query {m.cp} --task PR --evidence {e.evid} --output {o.pr}",
+    "uai {m.cp} PR --evidence {e.evid} --output {o.pr}",
     "predict {a.cp} {t.csv} -o {p.csv} --target survived --keep",
     "explain {a.cp} sex=female age=adult --class yes --target survived --top 3",
     "explain {a.cp} --data {t.csv} --row 2",

@@ -22,7 +22,6 @@ import numpy as np
 import counterpane as cp
 from counterpane.formats import native
 from counterpane.models.mixture import is_classifier
-from faults import forged_parquet
 from faults.outcomes import judge
 
 NETWORKS = (".cp", ".bif", ".xmlbif", ".uai", ".net", ".xdsl", ".bn")
@@ -33,7 +32,6 @@ NUMBERS = (
 )  # fmt: skip
 WORDS = [word.decode() for word in NUMBERS if word.isascii()] + ["é", "\u202e", "1e400", "-0.0"]
 BLOCKS = (".parquet", ".csv", ".tsv")  # files that a FileSource reads too
-FORGED = "t.forged.parquet"  # its pages say what they like
 BINARY = (".cp", ".parquet", ".feather", ".xlsx")
 VALUES = (0, -1, 1, 2, 255, 65_535, 65_536, 2**31, 2**53, 2**63 - 1, -(2**63))
 REALS = (0.0, -0.0, 1.0, -1.0, 1e17, 1e308, -1e308, 5e-324, np.inf, -np.inf, np.nan)
@@ -82,7 +80,6 @@ def sound_files() -> tuple[tuple[str, bytes], ...]:
     frame.to_parquet(folder / "t.plain.parquet", compression="none")
     texts = dict.fromkeys(frame.select_dtypes(exclude="number"), "DELTA_BYTE_ARRAY")
     frame.to_parquet(folder / "t.delta.parquet", use_dictionary=False, column_encoding=texts)
-    forged_parquet.write(folder / FORGED, [forged_parquet.Page(forged_parquet.text(b"x"), 1)], 1)
     frame.to_feather(folder / "t.feather")
     frame.to_feather(folder / "t.plain.feather", compression="uncompressed")
     frame.head(8).to_excel(folder / "t.xlsx", index=False)
@@ -262,9 +259,7 @@ def made_up(seed: int) -> tuple[str, bytes]:
     rng = np.random.default_rng([seed, 7])
     files = sound_files()
     name, data = files[int(rng.integers(len(files)))]
-    if name == FORGED:
-        data = forged_parquet.forge(rng, scratch() / FORGED)
-    elif name.endswith(".cp") and rng.random() < 0.85:
+    if name.endswith(".cp") and rng.random() < 0.85:
         data = mutated_native(rng, data)
     elif name.endswith(".xlsx") and rng.random() < 0.9:
         data = mutated_archive(rng, data)

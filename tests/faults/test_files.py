@@ -10,6 +10,7 @@ import pytest
 import counterpane as cp
 from counterpane.errors import FileFormatError
 from counterpane.formats.native import Content, read_native, write_native
+from error_checks import raises
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_arrow_files_that_point_outside_of_themselves(tmp_path):
     for place in places:
         data[place : place + 8] = (2**62).to_bytes(8, "little")
     path.write_bytes(data)
-    with pytest.raises(cp.CounterpaneError, match="cannot be read"):
+    with raises(cp.CounterpaneError, about="t.feather"):
         cp.read(path)
 
 

@@ -12,6 +12,7 @@ import counterpane as cp
 from counterpane import memory
 from counterpane.checks import accepts
 from counterpane.learners.registry import LEARNERS
+from error_checks import raises
 from faults.peak import peak_growth
 
 GIB = 2**30
@@ -65,7 +66,7 @@ def test_a_failed_allocation_is_an_error_of_ours():
     def ask():
         raise MemoryError
 
-    with pytest.raises(cp.CounterpaneError, match=r"memory ran out: .*ask\(\) needs more than"):
+    with raises(cp.CounterpaneError, about="memory"):
         ask()
 
 
@@ -129,9 +130,9 @@ def test_one_column_of_30000_states_beside_others(name):
     table = cp.Table(cp.Schema.from_cards([3] * 4 + [30_000]), codes)
     make = next(e for e in LEARNERS if e.name == name).make
     grown = peak_growth()
-    learner = make(score="bic").fit(table)
+    learner = make(criterion="bic").fit(table)
     assert grown() < LITTLE
-    alone = make(score="bic").fit(table.select(range(4)))
+    alone = make(criterion="bic").fit(table.select(range(4)))
     assert {*map(frozenset, learner.graph_.edges)} == {*map(frozenset, alone.graph_.edges)}
 
 
@@ -145,9 +146,9 @@ def test_100000_columns(many_columns, name):
 def test_samples_of_too_many_rows():
     model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
     for n in (10**12, 10**30):
-        with pytest.raises(cp.CounterpaneError, match=r"would need .* TB .* are available; draw"):
+        with raises(cp.CounterpaneError, about="draw"):
             model.sample(n)
-        with pytest.raises(cp.CounterpaneError, match=r"would need .* TB"):
+        with raises(cp.CounterpaneError, about="4 columns"):
             model.sample(n, weighted=True)
 
 
@@ -160,7 +161,7 @@ def test_packed_files_that_swell(tmp_path, name):
     path.write_bytes(gzip.compress(b"a,b\n" + b"0,1\n" * 25_000_000))
     assert path.stat().st_size < 110_000
     grown = peak_growth()
-    with pytest.raises(cp.CounterpaneError, match=r"unpacks to more than 200 times|is no|JSON"):
+    with raises(cp.CounterpaneError, about="200"):
         cp.load(path) if name.startswith("m.") else cp.read(path)
     assert grown() < 2**27
 
@@ -183,7 +184,7 @@ def test_few_words_that_ask_for_much(tmp_path):
     grown = peak_growth()
     model = cp.load(tmp_path / "a.mn")
     for ask in (lambda: model.log_partition, lambda: cp.load(tmp_path / "b.bif")):
-        with pytest.raises(cp.CounterpaneError, match="cells"):
+        with raises(cp.CounterpaneError, about="cells"):
             ask()
     assert model.sample(2, method=cp.Gibbs(n_samples=4, burn_in=2)).n_rows == 2
     assert grown() < GIB

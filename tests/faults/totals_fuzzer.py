@@ -37,7 +37,7 @@ def fault_of(entry: LearnerEntry, table: cp.Table, score: str | None) -> str | N
     """What is wrong with what a learner learns from a table."""
     parameters = dict(SHORT.get(entry.name, {}))
     if score is not None:
-        parameters["score"] = score
+        parameters["criterion"] = score
     learner = entry.make(**parameters)
     first, second = table.schema.names[:2]
     if entry.task == "classifier":

@@ -121,6 +121,6 @@ def test_no_forest_is_better(shared_data, score, name):
     empty, gain = gains_of(score, chosen, source)
     # The best forest is the best tree without its edges that lose.
     best = max(sum(max(gain[e], 0.0) for e in edges) for edges in labelled_trees(6))
-    learner = ChowLiu(score=score).fit(chosen)
+    learner = ChowLiu(score).fit(chosen)
     assert learner.score_ == pytest.approx(empty + best, rel=1e-12)
     assert all(edge.strength > 0 for edge in learner.gains_)

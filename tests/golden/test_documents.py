@@ -37,7 +37,7 @@ def test_source_skeleton() -> None:
 
 
 def test_learner_skeleton() -> None:
-    learner = printed_module("learners/bayesian/best_parent.py").BestParent("bic")
+    learner = printed_module("learners/bayesian/best_parent.py").BestParent(criterion="bic")
     table = cp.load_dataset("titanic")
     model = learner.fit(table).model_
     assert all(len(model.dag.parents(c)) <= 1 for c in range(4))

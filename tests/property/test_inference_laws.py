@@ -15,6 +15,7 @@ from counterpane.features import Potential
 from counterpane.graphs import Dag
 from counterpane.inference import CliqueTree, JunctionMarginals, calibration, query_rows
 from counterpane.models import BayesianNetwork
+from error_checks import raises
 from law_settings import examples
 from reference import inference_reference as reference
 
@@ -77,7 +78,7 @@ def test_marginals_and_queries_equal_brute_force(network, data):
     total = reference.ask(weights, cards, (), evidence, likelihoods)[1]
     if total == 0:
         assert model.log_evidence(told, virtual_evidence=soft) == -math.inf
-        with pytest.raises(EvidenceError, match="probability zero"):
+        with raises(EvidenceError, about="zero"):
             model.marginals(told, virtual_evidence=soft)
         return
     log_total = math.log(total)

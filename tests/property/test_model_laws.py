@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from counterpane.errors import EvidenceError
 from counterpane.features import Blanket, Potential, Rules
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork
+from error_checks import raises
 from law_settings import examples
 from reference import model_reference as reference
 
@@ -139,11 +139,11 @@ def test_query_equals_brute_force(network, data):
     told = {f"x{v}": code for v, code in evidence.items()}
     weight = joint[tuple(evidence.get(v, slice(None)) for v in range(len(cards)))].sum()
     if weight == 0:
-        with pytest.raises(EvidenceError, match="probability zero"):
+        with raises(EvidenceError, about="zero"):
             model.query(names, told)
-        with pytest.raises(EvidenceError, match="probability zero"):
+        with raises(EvidenceError, about="zero"):
             model.map_query(names, told)
-        with pytest.raises(EvidenceError, match="probability zero"):
+        with raises(EvidenceError, about="zero"):
             model.sample(3, told)
         return
     expected, p_evidence = reference.marginal(joint, keep, evidence)

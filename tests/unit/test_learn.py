@@ -10,6 +10,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import ParameterError, UnknownNameError
+from counterpane.workflow import comparing, measuring
 from error_checks import raises
 
 
@@ -69,7 +70,7 @@ def test_learn_warns_of_a_leak(rows) -> None:
 
 
 def test_learn_refuses_unknown_methods() -> None:
-    with pytest.raises(UnknownNameError, match="method"):
+    with raises(UnknownNameError, parameter="method", value="majic"):
         cp.learn("titanic", method="majic")
 
 
@@ -90,3 +91,89 @@ def test_learn_names_parameters_and_the_command_its_options(rows) -> None:
     with raises(ParameterError, parameter="device", value="tpu") as caught:
         cp.learn(rows, device="tpu")
     assert "--" not in str(caught.value)
+
+
+def test_learn_notes_name_parameters_and_the_command_its_options(run, rows) -> None:
+    rows.assign(same=rows["kind"] + "!").to_csv("leak.csv", index=False)
+    note = cp.learn("leak.csv", "kind").notes[-1]
+    assert note.endswith("drop=['same'] learns without it.")
+    assert "--drop same learns without it." in run("learn", "leak.csv", "--target", "kind")[1]
+    counts = rows[["kind", "place"]].dropna().value_counts().reset_index(name="n")
+    counts.to_csv("counts.csv", index=False)
+    assert any("weights='n' counts each row" in note for note in cp.learn("counts.csv").notes)
+    assert "--weights n counts each row" in run("learn", "counts.csv")[1]
+    users = np.repeat(np.arange(24), 6)
+    links = pd.DataFrame({"who": users, "what": (users * 7 + np.tile(np.arange(6), 24) * 5) % 24})
+    links.astype(str).radd("u").to_csv("links.csv", index=False)
+    notes = cp.learn("links.csv", method="chow-liu").notes
+    assert any("user='who', item='what' learns" in note for note in notes)
+    out = run("learn", "links.csv", "--method", "chow-liu")[1]
+    assert "--user who --item what learns to rank items." in out
+
+
+def test_rows_for_predicts_scores_and_imputes_as_the_command(run, rows) -> None:
+    cp.learn("x.csv", "kind", method="tan").save("t.cp")
+    cp.learn("x.csv", method="structure-search").save("n.cp")
+    found = cp.rows_for(cp.load("t.cp"), "x.csv").predict()
+    facts = json.loads(run("predict", "t.cp", "x.csv", "--json")[1])
+    assert facts["training_rows"] is found.training is True
+    assert {k: facts[k] for k in ("log_loss", "accuracy")} == found.losses()
+    assert facts["predicted"] == found.counts()
+    assert found.to_pandas()["predicted"].value_counts().to_dict() == found.counts()
+    network = cp.rows_for(cp.load("n.cp"), "x.csv")
+    facts = json.loads(run("score", "n.cp", "x.csv", "--metric", "loglik", "--json")[1])
+    score = network.score("log_likelihood")
+    assert (facts["mean"], facts["standard_error"]) == score[:2]
+    facts = json.loads(run("score", "n.cp", "x.csv", "--rows", "-n", "3", "--json")[1])
+    assert [r["row"] - 1 for r in facts["rows"]] == [r.row for r in network.odd_rows(3)]
+    imputed = network.impute()
+    facts = json.loads(run("impute", "n.cp", "x.csv", "--json")[1])
+    assert facts["cells"] == len(imputed.cells) == rows["place"].isna().sum()
+    pd.testing.assert_frame_equal(
+        imputed.to_pandas().astype({"id": str}),
+        cp.load("n.cp").impute(pd.read_csv("x.csv")).astype({"id": str}),
+        check_dtype=False, check_categorical=False,
+    )  # fmt: skip
+    facts = json.loads(run("explain", "t.cp", "--data", "x.csv", "--row", "5", "--json")[1])
+    explained = cp.rows_for(cp.load("t.cp"), "x.csv").row(5).explain()
+    assert facts["interactions"] == explained.records(explained.predicted)
+    with raises(ParameterError, parameter="row", value=401):
+        network.row(401)
+
+
+def test_compare_methods_has_the_results_of_the_command(run, rows) -> None:
+    found = cp.compare_methods("x.csv", "kind", ["tan", "chow-liu"], folds=3, baselines=False)
+    words = ("--target", "kind", "--method", "tan", "--method", "chow-liu", "--folds", "3")
+    facts = json.loads(run("compare", "x.csv", *words, "--no-baselines", "--json")[1])
+    own = found.to_dict()
+    for record in [*own["learners"], *facts["learners"]]:
+        record.pop("seconds")
+    assert facts == json.loads(json.dumps(own))
+    assert facts["left_out"].keys() == {"id"} and "Left out id" in found.notes[0]
+    with raises(UnknownNameError, parameter="parameter", value="bin"):
+        cp.compare_methods("x.csv", "kind", bin=3)
+
+
+def test_plan_learning_is_that_of_the_command(run, rows) -> None:
+    plan = cp.plan_learning("x.csv", "kind", "naive-bayes", bins=3)
+    words = ("--target", "kind", "--method", "naive-bayes", "--bins", "3", "--json")
+    facts = json.loads(run("plan", "x.csv", *words)[1])
+    assert facts["scans"] == list(plan.cost.scans) and facts["method"] == plan.method
+    assert "five more fits" in facts["left_out"] == plan.left_out
+    assert "bootstrap=0" in cp.plan_learning("x.csv").left_out
+    assert "--bootstrap 0" in json.loads(run("plan", "x.csv", "--json")[1])["left_out"]
+
+
+def test_log_loss_of_learn_and_compare_is_one_or_both_say_why(rows) -> None:
+    """The same folds up to SMALL rows; above, both name the folds that chose the structure."""
+    options = {"folds": 5, "baselines": False}
+    learned = cp.learn(rows, "kind", method="interaction")
+    compared = cp.compare_methods(rows, "kind", ["interaction"], **options)
+    assert compared.records[0]["log_loss"] == pytest.approx(learned.measures.log_loss.value)
+    assert not any("learns structure" in note for note in compared.notes)
+    many = pd.concat([rows] * 13)[["place", "kind"]]
+    assert len(many) > measuring.SMALL
+    learned = cp.learn(many, "kind", method="interaction")
+    compared = cp.compare_methods(many, "kind", ["interaction"], **options)
+    assert learned.measures.chose and "`compare` learns it again" in learned.tables()[-1].notes[-1]
+    assert compared.notes[-1] == comparing.LEARNED_AGAIN

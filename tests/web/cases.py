@@ -166,9 +166,13 @@ def learned(name: str) -> tuple[Any, str]:
     if name == "numbers":
         return cp.InteractionClassifier().fit(small("x", 3, 400), "label").model_, "label"
     if name == "boosted":
-        return cp.BoostedTables().fit(small("x", 3, 400), "label").model_, "label"
+        return cp.InteractionClassifier(parts="trees").fit(
+            small("x", 3, 400), "label"
+        ).model_, "label"
     if name == "boosted states":  # trees that the page holds as tables
-        return cp.BoostedTables().fit(cp.load_dataset("titanic"), "survived").model_, "survived"
+        return cp.InteractionClassifier(parts="trees").fit(
+            cp.load_dataset("titanic"), "survived"
+        ).model_, "survived"
     if name == "average":
         learner = cp.MarkovClassifier()
         return learner.fit(cp.load_dataset("titanic"), "survived").model_, "survived"

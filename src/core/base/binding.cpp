@@ -150,6 +150,7 @@ std::string complaint(const Signature& s, const Incoming& call, const std::vecto
     case Fault::unequal: return "arguments disagree on an extent: " + call.got;
     case Fault::integer: return "argument '" + leaf.name + "' is not an integer of 64 bits";
     case Fault::real: return "argument '" + leaf.name + "' is not a number";
+    case Fault::function: return "argument '" + leaf.name + "' is not a function";
     case Fault::flag: return "argument '" + leaf.name + "' is not True or False";
     default: return "arguments do not fit";
   }

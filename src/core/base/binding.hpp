@@ -9,13 +9,14 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/callback.hpp"
 #include "base/fields.hpp"
 #include "base/pulse.hpp"
 #include "base/signature.hpp"
 
 namespace cp {
 
-enum class Fault { none, count, tuple, array, layout, readonly, dtype, ndim, extent, aligned, unequal, integer, real, flag };
+enum class Fault { none, count, tuple, array, layout, readonly, dtype, ndim, extent, aligned, unequal, integer, real, flag, function };
 
 // A call while its arguments come in: which leaf is next, what the symbols stand for, what is wrong.
 struct Incoming {
@@ -100,6 +101,15 @@ struct In<View<T, N>> {
 template <class T>
 struct In<const T&> : In<T> {};
 
+template <>
+struct In<Callback> {
+  Callback value;
+  bool take(PyObject* o, Incoming& call) {
+    value.function = o;
+    return PyCallable_Check(o) ? (++call.leaf, true) : call.refuse(Fault::function);
+  }
+};
+
 template <Structure T>
 struct In<T> {
   T value{};
@@ -165,6 +175,7 @@ COUNTERPANE_ONCE std::string type_text() {
   else if constexpr (std::is_same_v<T, bool>) return "bool";
   else if constexpr (std::is_floating_point_v<T>) return "float";
   else if constexpr (std::is_arithmetic_v<T>) return "int";
+  else if constexpr (std::is_same_v<T, Callback>) return "Callable[[],object]";
   else if constexpr (IsTuple<T>::value) return joined(static_cast<T*>(nullptr));
   else if constexpr (Structure<T>)
     return !Named<T>::name.empty() ? Named<T>::name : joined(static_cast<decltype(members(std::declval<T&>()))*>(nullptr));

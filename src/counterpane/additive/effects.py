@@ -27,6 +27,7 @@ MEANING = (
     "each of its columns."
 )
 NEGLIGIBLE = 1e-9
+LEAST_SHOWN = 0.0005  # of log-odds, which are printed with three decimals
 SHOWN = 12  # interactions of a row that are printed
 NAMED = 6  # columns that are not given, at most
 INTERCEPT = "(intercept)"
@@ -130,16 +131,23 @@ class Explanation(list[dict[str, Any]]):
         """The log-odds of a class: the sum of all contributions to it."""
         return float(sum(record["contributions"][state] for record in self))
 
-    def parts(self, state: State) -> list[tuple[str, float]]:
+    def records(self, state: State) -> list[dict[str, Any]]:
+        """What each part adds to the log-odds of a class, the largest first."""
+        keys = ("columns", "name")
+        records = [
+            {**{key: r[key] for key in keys}, "log_odds": r["contributions"][state]} for r in self
+        ]
+        return sorted(records, key=lambda record: -abs(record["log_odds"]))
+
+    def parts(self, state: State, most: int = SHOWN) -> list[tuple[str, float]]:
         """(name, what is added to the log-odds of a class), the largest first; few, and the rest.
 
         Their sum is the log-odds.
         """
-        parts = [(str(r["name"]), float(r["contributions"][state])) for r in self]
-        parts.sort(key=lambda part: -abs(part[1]))
-        rest = parts[SHOWN:]
+        parts = [(str(r["name"]), float(r["log_odds"])) for r in self.records(state)]
+        rest = parts[most:]
         if rest:
-            parts = [*parts[:SHOWN], (f"{len(rest)} more", sum(value for _, value in rest))]
+            parts = [*parts[:most], (f"{len(rest)} more", sum(value for _, value in rest))]
         return parts
 
     def __str__(self) -> str:
@@ -149,9 +157,12 @@ class Explanation(list[dict[str, Any]]):
 
     def table(self) -> TextTable:
         """Return a line for each part of the log-odds of the predicted class, and their sum."""
-        state = self.predicted
-        parts = [*self.parts(state), ("in total", self.log_odds(state))]
-        lines = [(f"{value:+.3f}", words) for words, value in parts]
+        return self.class_table(self.predicted)
+
+    def class_table(self, state: State, most: int = SHOWN) -> TextTable:
+        """Return the largest parts of the log-odds of a class, and their sum."""
+        parts = [*self.parts(state, most), ("in total", self.log_odds(state))]
+        lines = [(_signed(value), words) for words, value in parts]
         return TextTable.of((right(""), ""), lines, title=self._title(state), most=None)
 
     def __repr__(self) -> str:
@@ -162,13 +173,13 @@ class Explanation(list[dict[str, Any]]):
         parts = self.parts(state)
         most = max(abs(value) for _, value in parts) or 1.0
         rows = "".join(
-            f'<tr><td style="{CELL};text-align:right">{value:+.3f}</td>'
+            f'<tr><td style="{CELL};text-align:right">{_signed(value)}</td>'
             f'<td style="{CELL}"><div style="display:inline-block;height:9px;width:'
             f"{120 * abs(value) / most:.0f}px;background:{'#3f75c4' if value > 0 else '#c8601a'}"
             f'"></div></td><td style="{CELL}">{text(words)}</td></tr>'
             for words, value in parts
         )
-        total = f"{self.log_odds(state):+.3f}"
+        total = _signed(self.log_odds(state))
         rows += f'<tr><td style="{CELL};text-align:right"><strong>{total}</strong></td>'
         rows += f'<td style="{CELL}"></td><td style="{CELL}">in total</td></tr>'
         return framed(self._title(state), f'<table style="border-collapse:collapse">{rows}</table>')
@@ -177,6 +188,11 @@ class Explanation(list[dict[str, Any]]):
         shares = explained_probabilities(self)
         odds = "log-odds" if len(shares) == 2 else "log-odds relative to the mean of the classes"
         return f"P({self.target} = {state_text(state)}) = {shares[state]:.3f}; {odds}:"
+
+
+def _signed(log_odds: float) -> str:
+    """The number with its sign; what rounds to 0 has none."""
+    return f"{log_odds:+.3f}" if abs(log_odds) >= LEAST_SHOWN else "0.000"
 
 
 def _name(face: tuple[str, ...], states: tuple[State, ...]) -> str:

@@ -2,7 +2,7 @@
 
 COMMANDS = (
     "learn", "plan", "query", "effect", "predict", "explain", "rank", "score", "sample", "impute",
-    "update", "compare", "explore", "report", "convert", "fit-weights", "datasets", "doctor",
+    "update", "compare", "explore", "report", "convert", "fit-weights", "uai", "datasets", "doctor",
 )  # fmt: skip
 """The commands in the order of `--help`; that of `learn` is `counterpane.cli.learn.run_learn`.
 

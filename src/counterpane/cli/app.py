@@ -27,6 +27,7 @@ from rich.segment import Segment
 
 import counterpane as cp
 from counterpane.cli import COMMANDS
+from counterpane.cli.narrow_output import use_substitutes
 from counterpane.disk import as_path, check_writable
 from counterpane.errors import (
     Advice,
@@ -38,10 +39,12 @@ from counterpane.errors import (
     visible,
 )
 from counterpane.lazy import lazy
+from counterpane.present.table import many as many
 
 formats = lazy("counterpane.formats")
 progress = lazy("counterpane.progress")
 
+PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
 WIDEST = 1000  # letters of a line that is not broken
 
 EXIT_CODES = (
@@ -53,6 +56,7 @@ OPTIONS = {name: "--" + name.replace("_", "-") for name in (
     "encoding", "delimiter", "decimal", "sheet", "time_limit", "missing", "discretize", "target",
     "held_out", "folds", "holdout", "user", "item", "checkpoint",
 )} | {"n_jobs": "--jobs", "n_bins": "--bins", "max_bins": "--bins", "random_state": "--seed",
+      "criterion": "--score",
       "required_edges": "--require", "forbidden_edges": "--forbid", "tiers": "--tier"}  # fmt: skip
 VALUES = {
     "checkpoint": "FILE", "target": "COLUMN", "encoding": "NAME", "delimiter": "MARK",
@@ -102,6 +106,7 @@ def run_program() -> None:
 
 
 def _run_program() -> None:
+    use_substitutes()
     debug = "--debug" in sys.argv
     sys.argv = [word for word in sys.argv if word != "--debug"]
     first = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -218,7 +223,7 @@ def _common_options(
 def _error_sentence(error: Exception) -> tuple[str, int]:
     """What went wrong, with a next step, and the exit code."""
     if isinstance(error, CounterpaneError):
-        return _with_option_names(error), 2
+        return with_option_names(error), 2
     if isinstance(error, MemoryError):
         return "memory ran out; try fewer columns or rows, or --method chow-liu.", 1
     if isinstance(error, OSError):
@@ -232,8 +237,8 @@ def _error_sentence(error: Exception) -> tuple[str, int]:
     return shortened(text), 1
 
 
-def _with_option_names(message: BaseException) -> str:
-    """The message of an error or warning, its parameters written as options of the command."""
+def with_option_names(message: BaseException | str) -> str:
+    """An error, warning or note as text, its parameters written as options of the command."""
     return shortened("".join(map(_part_text, getattr(message, "parts", (message,)))))
 
 
@@ -247,7 +252,7 @@ def _part_text(part: object) -> str:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    text = message if isinstance(message, str) else _with_option_names(message)
+    text = with_option_names(message)
     if hasattr(message, "by_user"):  # a StoppedEarly
         stopped_early.append(text)
         interrupted.extend([text] if message.by_user else [])
@@ -281,7 +286,7 @@ def progress_bar() -> Iterator[Any]:
 def note(text: str) -> None:
     """Print a note, dim, on a line of its own."""
     _clear_progress()
-    notes.print(f"[dim]{escape(text)}[/dim]", soft_wrap=True)
+    notes.print(f"[dim]{escape(with_option_names(text))}[/dim]", soft_wrap=True)
 
 
 def emit(facts: Mapping[str, Any]) -> None:
@@ -306,7 +311,8 @@ def show_table(table: Any) -> None:
     """Print a table with its title and notes; no line is broken, and no number cut off."""
     if table.title:
         say(f"[italic]{escape(table.title)}[/italic]")
-    show_whole(table.to_rich())
+    if table.rows:
+        show_whole(table.to_rich())
     for words in table.notes:
         show_note(words)
 
@@ -324,7 +330,7 @@ def show_whole(picture: Any) -> None:
 def show_note(words: str) -> None:
     """Print a line that explains what is above it, if there are words."""
     if words:
-        console.print(f"[dim]{escape(words)}[/dim]", soft_wrap=True)
+        console.print(f"[dim]{escape(with_option_names(words))}[/dim]", soft_wrap=True)
 
 
 def say_saved(*paths: Path | None, more: str = "") -> None:
@@ -334,12 +340,7 @@ def say_saved(*paths: Path | None, more: str = "") -> None:
             say(f"Saved to [bold]{escape(str(path))}[/bold]{more}")
 
 
-def many(n: int, what: str) -> str:
-    """A number of things: 1 row, 2 rows."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
-
-
-def check_output(path: Path | None, *, model: bool = False) -> None:
+def check_output(path: Path | None, *, model: bool = False, picture: bool = False) -> None:
     """Refuse before the work a file that could not be written after it."""
     if path is None:
         return
@@ -349,4 +350,8 @@ def check_output(path: Path | None, *, model: bool = False) -> None:
             raise ParameterError(
                 f"{str(path)!r} has no suffix of a model file; {', '.join(suffixes)} are known."
             )
+    if picture and path.suffix.lower() not in PICTURES:
+        raise ParameterError(
+            f"--plot {str(path)!r} is no picture; {', '.join(PICTURES)} are known."
+        )
     check_writable(path)

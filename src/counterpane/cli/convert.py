@@ -9,11 +9,8 @@ import typer
 
 import counterpane as cp
 from counterpane.cli.app import check_output, emit, say_saved
-from counterpane.cli.options import DATA_HELP, Json, ModelFile, TextFormat
+from counterpane.cli.options import DATA_HELP, Json, ModelFile
 from counterpane.errors import ParameterError, unknown_name
-from counterpane.lazy import lazy
-
-tables = lazy("counterpane.cli.tables")
 
 ORDERS = ("all", "linear", "single")
 
@@ -61,7 +58,7 @@ def run_convert(
     if to == "mn":
         if orders not in ORDERS:
             raise unknown_name("--orders", orders, ORDERS)
-        rows = None if data is None else tables.table_for(loaded, data, TextFormat())
+        rows = None if data is None else cp.rows_for(loaded, data).table()
         loaded = cp.to_markov_network(loaded, orders=orders, data=rows)
         output = output or model.with_name(f"{model.name.split('.')[0]}-mn.cp")
     if output is None:

@@ -14,7 +14,7 @@ from counterpane.errors import ParameterError
 from counterpane.lazy import lazy
 from counterpane.present.table import TextTable, right
 
-tables = lazy("counterpane.cli.tables")
+csv_text = lazy("counterpane.workflow.csv_text")
 
 ABOUT = {
     "titanic": "the people aboard, and who survived (Dawson 1995)",
@@ -47,7 +47,7 @@ def run_datasets(
     if output is None:
         raise ParameterError(f"the output file is missing; add -o {name}.csv.")
     check_output(output)
-    tables.write_csv(table.to_columns(), output)
+    csv_text.write_csv(output, csv_text.column_lines(table.to_columns()))
     if as_json:
         emit(_facts(name, table) | {"output": str(output)})
         return

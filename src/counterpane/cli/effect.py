@@ -76,7 +76,7 @@ def run_effect(
     If MODEL was learned from data, the answer is averaged over networks that explain its rows, and
     the intervals hold the uncertainty of the graph. It holds if no common cause is missing.
     """
-    check_output(plot)
+    check_output(plot, picture=True)
     subject: Any = _loaded(model, graph)
     if len(columns) < 2:
         raise cp.CounterpaneError("name the column that is set and the column asked about.")

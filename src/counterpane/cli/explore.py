@@ -21,9 +21,6 @@ from counterpane.cli.options import (
     TextFormat,
     data_title,
 )
-from counterpane.lazy import lazy
-
-tables = lazy("counterpane.cli.tables")
 
 
 def run_explore(
@@ -48,7 +45,7 @@ def run_explore(
     path = output or Path(f"{name}.explore.html")
     check_output(path)
     loaded: Any = cp.load(model)
-    rows = None if data is None else tables.read_raw(data, text, loaded, by_count=True)
+    rows = None if data is None else text.read_for(loaded, data).counted()
     cp.explore_model(loaded, path, data=rows, title=title or data_title(data), target=target)
     if printing.as_json:
         emit({"model": str(model), "explorer": str(path), "bytes": path.stat().st_size})

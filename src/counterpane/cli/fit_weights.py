@@ -20,7 +20,6 @@ from counterpane.cli.options import (
 )
 from counterpane.lazy import lazy
 
-tables = lazy("counterpane.cli.tables")
 typed_values = lazy("counterpane.models.typed_values")
 
 
@@ -60,8 +59,8 @@ def run_fit_weights(
     path = output or model.with_name(f"{model.name.split('.')[0]}-weights.cp")
     check_output(path, model=True)
     loaded: Any = cp.load(model)
-    rows = tables.table_for(loaded, data, text)
-    held_out = None if validation is None else tables.table_for(loaded, validation, text)
+    rows = text.read_for(loaded, data).table()
+    held_out = None if validation is None else text.read_for(loaded, validation).table()
     weighted = cp.fit_weights(
         loaded,
         rows,

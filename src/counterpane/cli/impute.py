@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import counterpane as cp
-from counterpane.cli.app import check_output, console, emit, many, note, say, say_saved, show_table
+from counterpane.cli.app import (
+    check_output,
+    console,
+    emit,
+    many,
+    note,
+    say,
+    say_saved,
+    show_table,
+)
+from counterpane.cli.csv_output import print_csv
 from counterpane.cli.options import CsvFile, Data, ModelFile, Printing, Seed, TextFormat
 from counterpane.errors import ParameterError
 from counterpane.lazy import lazy
-from counterpane.present.table import LISTED, TextTable, right
 
-columns_of = lazy("counterpane.data.columns")
-imputing = lazy("counterpane.tools.imputing")
-tables = lazy("counterpane.cli.tables")
+csv_text = lazy("counterpane.workflow.csv_text")
 
 
 def run_impute(
@@ -57,29 +61,24 @@ def run_impute(
     for path in (*files, probabilities):
         check_output(path)
     loaded: Any = cp.load(model)
-    if loaded.kind == "additive":
-        raise ParameterError(
-            f"the model knows only P({loaded.target.name} | other columns), and `impute` needs a "
-            "model of all columns; learn one without --target, or with --method tan."
-        )
-    raw = tables.read_raw(data, text, loaded)
-    for line in tables.data_notes(loaded, raw, None):
+    rows = text.read_for(loaded, data)
+    imputed = rows.impute(draws, random_state=seed)
+    for line in imputed.notes:
         note(line)
-    completed = _completed(loaded, raw, draws, seed)
-    for path, table in zip(files, completed, strict=False):
-        tables.write_csv(table.frame, path)
+    for draw, path in enumerate(files):
+        imputed.write(path, draw)
     if probabilities is not None:
-        header = ["row", "column", "value", "probability"]
-        header = header if draws is None else ["draw", *header]
-        tables.write_lines(header, _cell_lines(completed, draws), probabilities)
+        csv_text.write_csv(probabilities, imputed.cell_lines())
     if printing.as_json:
-        facts = _facts(completed, drawn=draws is not None)
-        emit({"model": str(model), **facts, "output": [str(f) for f in files],
+        emit({"model": str(model), **imputed.to_dict(), "output": [str(f) for f in files],
               "probabilities": probabilities and str(probabilities)})  # fmt: skip
     elif not files and not console.is_terminal:
-        tables.write_csv(completed[0].frame)
+        print_csv(csv_text.column_lines(imputed.to_columns()))
     else:
-        _show(completed[0].cells, files, drawn=draws is not None)
+        if imputed.cells:
+            show_table(imputed.column_table() if files else imputed.table())
+        filled, where = many(len(imputed.cells), "cell"), many(imputed.n_rows, "row")
+        say(f"{filled} filled in {where}")
         say_saved(*files, probabilities)
 
 
@@ -91,90 +90,3 @@ def _files(output: Path | None, draws: int | None) -> list[Path]:
         raise ParameterError("--draws makes several tables; name their files with --output.")
     stem, dot, rest = output.name.partition(".")
     return [output.with_name(f"{stem}-{k}{dot}{rest}") for k in range(1, draws + 1)]
-
-
-def _completed(model: Any, raw: Sequence[Any], draws: int | None, seed: int | None) -> list[Any]:
-    """The completed columns and the filled cells; an odd text among numbers is no gap."""
-    read = tables.as_learned(model, raw)
-    observed = {
-        column.name: tables.kept_texts(before, column)
-        for before, column in zip(raw, read, strict=True)
-        if column.name in model.schema.names
-        and isinstance(before, columns_of.Labels)
-        and isinstance(column, columns_of.Numbers)
-    }
-    for name, cells in observed.items():
-        if cells.any():
-            stay = "stays" if cells.sum() == 1 else "stay"
-            note(f"Column {name!r}: {many(int(cells.sum()), 'such cell')} {stay} as written.")
-    kept = [v.name for v in model.schema if v.written is not None and v.written.empty_is_value]
-    if kept:
-        note(f"Not imputed: {', '.join(kept)}; an empty cell is a value there.")
-    completed: list[Any] = imputing.impute_frame(
-        model, list(raw), draws, seed, read=read, fixed=observed
-    )
-    return completed
-
-
-def _cell_lines(completed: Sequence[Any], draws: int | None) -> Iterator[list[Any]]:
-    """The filled cells, with the number of the draw first if there are draws."""
-    for place, table in enumerate(completed, start=1):
-        for row, column, value, probability in table.cells:
-            cells = [row + 1, column, _value_text(value), f"{probability:.6g}"]
-            yield cells if draws is None else [place, *cells]
-
-
-def _value_text(value: Any) -> str:
-    """A value as it is written; a date without a time that is midnight."""
-    return str(value).removesuffix(" 00:00:00") if isinstance(value, datetime) else str(value)
-
-
-def _by_column(cells: Sequence[Any]) -> dict[str, list[float]]:
-    """The probabilities of the filled cells, by column."""
-    shares: dict[str, list[float]] = defaultdict(list)
-    for cell in cells:
-        shares[cell.column].append(cell.probability)
-    return shares
-
-
-def _facts(completed: Sequence[Any], *, drawn: bool) -> dict[str, Any]:
-    """How many cells were filled, for JSON."""
-    cells = completed[0].cells
-    columns = {
-        name: {"cells": len(shares)}
-        | ({} if drawn else {"mean_probability": sum(shares) / len(shares)})
-        for name, shares in _by_column(cells).items()
-    }
-    return {
-        "cells": len(cells),
-        "rows": len({cell.row for cell in cells}),
-        "columns": columns,
-        "draws": len(completed) if drawn else None,
-    }
-
-
-def _show(cells: Sequence[Any], files: Sequence[Path], *, drawn: bool) -> None:
-    """Print how many cells were filled: by column with files, else the first cells."""
-    if cells:
-        show_table(_column_table(_by_column(cells), drawn) if files else _cell_table(cells))
-    rows = len({cell.row for cell in cells})
-    say(f"{many(len(cells), 'cell')} filled in {many(rows, 'row')}")
-
-
-def _column_table(by_column: dict[str, list[float]], drawn: bool) -> TextTable:
-    """The number of filled cells of each column, and the mean probability of what is in them."""
-    heads = ("cells filled",) if drawn else ("cells filled", "mean probability")
-    rows = []
-    for name, shares in by_column.items():
-        mean = [] if drawn else [f"{sum(shares) / len(shares):.4f}"]
-        rows.append([name, f"{len(shares):,}", *mean])
-    return TextTable.of(["column", *map(right, heads)], rows, most=None)
-
-
-def _cell_table(cells: Sequence[Any]) -> TextTable:
-    rows = [
-        (row + 1, column, _value_text(value), f"{probability:.4f}")
-        for row, column, value, probability in cells[:LISTED]
-    ]
-    heads = (right("row"), "column", "value", right("probability"))
-    return TextTable.of(heads, rows, total=len(cells))

@@ -9,6 +9,7 @@ import typer
 
 from counterpane.cli.app import check_output, emit, interrupted, note, notes
 from counterpane.cli.constraints import ConstraintOptions
+from counterpane.cli.learned_output import show_learned
 from counterpane.cli.options import (
     ClassColumn,
     ColumnOptions,
@@ -23,10 +24,10 @@ from counterpane.cli.options import (
     data_title,
     n_threads,
 )
-from counterpane.cli.pictures import show_learned
 from counterpane.errors import FitError
 from counterpane.lazy import lazy
 
+inputs = lazy("counterpane.workflow.inputs")
 method_settings = lazy("counterpane.cli.settings")
 workflow = lazy("counterpane.workflow.learn")
 
@@ -73,7 +74,7 @@ def run_learn(
         method,
         score,
         lambda name: method_settings.settings_of(name, settings),
-        columns.choices(),
+        inputs.ColumnChoices(**columns.to_dict()),
         edges.read(),
         text.to_dict(),
         search.bootstrap,

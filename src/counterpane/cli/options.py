@@ -177,6 +177,39 @@ def data_title(data: str | None) -> str | None:
 
 
 @dataclass(frozen=True)
+class InferenceOptions:
+    """How a model is asked, and what an exact answer may cost."""
+
+    method: Annotated[
+        str,
+        typer.Option(
+            help="The inference method: exact, gibbs, mean_field, bp, join_graph, or auto: "
+            "exact if that is affordable."
+        ),
+    ] = "auto"
+    exact: Annotated[
+        float | None,
+        typer.Option(
+            help="The seconds that an exact answer may take, by the estimate of its plan (120).",
+            min=0,
+        ),
+    ] = None
+    max_memory: Annotated[
+        str | None,
+        typer.Option(help="The memory it may take, such as 2GB (half of what is available)."),
+    ] = None
+    strict: Annotated[
+        bool, typer.Option(help="Fail instead of printing an estimate that is not trusted.")
+    ] = False
+
+    def limits(self) -> dict[str, Any]:
+        """The limits that were set."""
+        options = {"exact": self.exact, "max_memory": self.max_memory,
+                   "strict": self.strict or None}  # fmt: skip
+        return {name: value for name, value in options.items() if value is not None}
+
+
+@dataclass(frozen=True)
 class Printing:
     """What a command prints: both options silence notes and progress."""
 
@@ -230,6 +263,10 @@ class TextFormat:
     def to_dict(self) -> dict[str, Any]:
         """The options by name."""
         return asdict(self)
+
+    def read_for(self, model: Any, data: str) -> Any:
+        """The rows of DATA as a model reads them, with a progress bar unless notes are silent."""
+        return cp.rows_for(model, data, progress=not notes.quiet, **self.to_dict())
 
 
 @dataclass(frozen=True)
@@ -310,12 +347,11 @@ class ColumnOptions:
             points[name.strip()] = [_number_or_text(cut) for cut in listed.split(",")]
         return points
 
-    def choices(self) -> Any:
-        """The same for the library."""
-        return inputs.ColumnChoices(
-            self.discretize, self.missing, self.bins, self.cut_points(), self.use or (),
-            self.drop or (), self.categorical or (), self.weights,
-        )  # fmt: skip
+    def to_dict(self) -> dict[str, Any]:
+        """The same as parameters of the library."""
+        lists = {name: getattr(self, name) or () for name in ("use", "drop", "categorical")}
+        return {"discretize": self.discretize, "missing": self.missing, "bins": self.bins,
+                "cuts": self.cut_points(), "weights": self.weights, **lists}  # fmt: skip
 
 
 def _number_or_text(text: str) -> float | str:
@@ -362,3 +398,14 @@ class SearchOptions:
     device: Annotated[
         str, typer.Option(help="Where rows are counted: cpu, or gpu for an NVIDIA card.")
     ] = "cpu"
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """How rows are held out."""
+
+    folds: Annotated[int, typer.Option(help="The number of cross-validation folds.")] = 5
+    holdout: Annotated[
+        float | None,
+        typer.Option(help="Instead of folds: the share of rows held out for the test."),
+    ] = None

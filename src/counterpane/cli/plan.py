@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.markup import escape
 
 import counterpane as cp
-from counterpane.cli.app import emit, note, notes, say
+from counterpane.cli.app import emit, note, notes, say, with_option_names
 from counterpane.cli.options import (
     ClassColumn,
     ColumnOptions,
@@ -17,20 +15,10 @@ from counterpane.cli.options import (
     ScoreName,
     TextFormat,
 )
+from counterpane.errors import Note
 from counterpane.lazy import lazy
-from counterpane.workflow.choose import (
-    CLASSIFIERS,
-    MANY_STATES,
-    METHODS,
-    check_method,
-    choose_method,
-    make_learner,
-)
 
-stability = lazy("counterpane.workflow.stability")
-cost = lazy("counterpane.evaluate.cost")
-opening = lazy("counterpane.counts.open")
-inputs = lazy("counterpane.workflow.inputs")
+remote = lazy("counterpane.data.remote")
 
 
 def run_plan(
@@ -49,56 +37,21 @@ def run_plan(
     the method is rehearsed. Numbers that depend on the data are ranges. A file that fits into
     memory is read once. The time is that of one fit; a note says what `learn` adds to it.
     """
-    check_method(method, target, auto=True)
-    more = ""
-    if inputs.is_embedded(data) or not opening.is_large(data):
-        by_default = method == "auto"
-        method, _ = choose_method(method, target=target, links=False, n_columns=1)
-        more = _not_planned(method, by_default=by_default)
-        many, classes = method in MANY_STATES, method in CLASSIFIERS
-        table = inputs.read_input(
-            data,
-            target,
-            columns.choices(),
-            text.to_dict(),
-            classes=classes,
-            many_states=many,
-            progress=not notes.quiet,
-        )
-        source = cp.MemoryCounts(table.to_table(target, columns.discretize, columns.bins))
-        plan = cost.estimate_cost(source, make_learner(method, score, {}), _class(method, target))
+    plan = cp.plan_learning(
+        data,
+        target,
+        method,
+        criterion=score,
+        progress=not notes.quiet,
+        **columns.to_dict(),
+        **text.to_dict(),
+    )
+    if plan.in_memory:
         note("DATA fits into memory: it is read once, and scans are passes over memory.")
-    else:
-        method, _ = choose_method(method, target=target, links=False, n_columns=1)
-        how = columns.discretize
-        if how == "auto":
-            how = "quantile" if target is None else "mdl"
-        learner = make_learner(method, score, {})
-        plan = cost.estimate_file_cost(
-            data,
-            learner,
-            target,
-            classes=method in CLASSIFIERS,
-            delimiter=text.delimiter,
-            discretize=None if how == "none" else how,
-        )
     if printing.as_json:
-        about = {"left_out": more} if more else {}
-        emit({"data": inputs.without_secrets(data), "method": method, **plan.to_dict(), **about})
+        more = {"left_out": with_option_names(plan.left_out)} if plan.left_out else {}
+        emit({"data": remote.without_secrets(data), **plan.to_dict(), **more})
         return
     say(escape(str(plan)))
-    if more:
-        note(f"Not in this time: {more}.")
-
-
-def _not_planned(method: str, *, by_default: bool) -> str:
-    """What `learn` does with rows in memory beyond one fit, in words; empty if nothing."""
-    if method in CLASSIFIERS:
-        return "up to five more fits, which measure the classifier on held-out rows"
-    if method in METHODS and by_default:
-        return f"bootstrap samples, for at most {stability.SECONDS:g} s (--bootstrap 0: none)"
-    return ""
-
-
-def _class(method: str, target: Any) -> Any:
-    return target if method in CLASSIFIERS else None
+    if plan.left_out:
+        note(Note("Not in this time: ", plan.left_out, "."))

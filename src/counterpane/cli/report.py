@@ -19,9 +19,6 @@ from counterpane.cli.options import (
     TextFormat,
     data_title,
 )
-from counterpane.lazy import lazy
-
-tables = lazy("counterpane.cli.tables")
 
 
 def run_report(
@@ -49,7 +46,7 @@ def run_report(
     path = output or Path(f"{name}.html")
     check_output(path)
     loaded: Any = cp.load(model)
-    rows = None if data is None else tables.read_raw(data, text, loaded, by_count=True)
+    rows = None if data is None else text.read_for(loaded, data).counted()
     cp.write_report(
         loaded,
         rows,

@@ -9,13 +9,14 @@ from rich.markup import escape
 
 import counterpane as cp
 from counterpane.cli.app import check_output, emit, many, note, say
+from counterpane.cli.csv_output import print_csv
 from counterpane.cli.evidence import evidence_of
 from counterpane.cli.options import CsvFile, Do, Evidence, Json, ModelFile, Seed
-from counterpane.cli.query import check_causal, open_directions
-from counterpane.cli.score import check_joint
 from counterpane.lazy import lazy
 
-tables = lazy("counterpane.cli.tables")
+cautions = lazy("counterpane.workflow.cautions")
+csv_text = lazy("counterpane.workflow.csv_text")
+model_rows = lazy("counterpane.workflow.model_rows")
 
 
 def run_sample(
@@ -39,22 +40,22 @@ def run_sample(
     """
     check_output(output)
     loaded: Any = cp.load(model)
-    check_joint(loaded, "`sample` draws")
+    model_rows.check_joint(loaded, "`sample` draws")
     evidence = evidence_of(loaded, given).evidence
     options: dict[str, Any] = {}
     if do:
-        check_causal(loaded)
+        cautions.check_causal(loaded)
         options["do"] = evidence_of(loaded, do, "--do").evidence
-        for line in [] if as_json else open_directions(loaded, list(options["do"])):
+        for line in [] if as_json else cautions.open_directions(loaded, list(options["do"])):
             note(line)
     table = loaded.sample(n, evidence, random_state=seed, as_intervals=as_intervals, **options)
     columns = table.to_columns()
     if output is not None:
-        tables.write_csv(columns, output)
+        csv_text.write_csv(output, csv_text.column_lines(columns))
     if as_json:
-        result = {"output": str(output)} if output else {"columns": tables.json_columns(columns)}
+        result = {"output": str(output)} if output else {"columns": csv_text.json_columns(columns)}
         emit({"model": str(model), "rows": n, **result})
     elif output is None:
-        tables.write_csv(columns)
+        print_csv(csv_text.column_lines(columns))
     else:
         say(f"{many(n, 'row')} saved to [bold]{escape(str(output))}[/bold]")

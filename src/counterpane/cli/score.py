@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,13 +11,11 @@ import typer
 import counterpane as cp
 from counterpane.cli.app import check_output, emit, many, note, say, say_saved, show_table
 from counterpane.cli.options import Data, ModelFile, Printing, TextFormat
-from counterpane.cli.predict import blocks_with_progress
 from counterpane.errors import ParameterError, unknown_name
 from counterpane.lazy import lazy
 
-np = lazy("numpy")
 schemas = lazy("counterpane.data.schema")
-tables = lazy("counterpane.cli.tables")
+csv_text = lazy("counterpane.workflow.csv_text")
 
 MEASURES = {"pll": "pll", "normalized-pll": "normalized_pll", "loglik": "log_likelihood",
             "cmll": "cmll"}  # fmt: skip
@@ -66,66 +63,33 @@ def run_score(
         raise ParameterError("--output is for --rows; a score is printed.")
     if metric not in MEASURES:
         raise unknown_name("--metric", metric, MEASURES)
+    check_output(output)
     loaded: Any = cp.load(model)
-    check_joint(loaded, "`score` measures")
+    found: Any = text.read_for(loaded, data)
     if rows:
-        _list_odd_rows(loaded, data, text, n, output, as_json=printing.as_json)
+        _list_odd_rows(found, n, output, as_json=printing.as_json)
         return
-    table = tables.table_for(loaded, data, text)
-    mean, error = _mean_score(metric, loaded, table, seed)
+    score = found.score(MEASURES[metric], random_state=seed)
     if printing.as_json:
-        emit({"model": str(model), "rows": table.n_rows, "metric": metric, "mean": mean,
-              "standard_error": error})  # fmt: skip
+        emit({"model": str(model), "rows": score.rows.size, "metric": metric, "mean": score.mean,
+              "standard_error": score.standard_error})  # fmt: skip
         return
     unit = "nats per cell" if metric == "normalized-pll" else "nats per row"
-    say(f"{TITLES[metric]} {mean:.6f} ± {error:.6f} {unit}, {many(table.n_rows, 'row')}")
+    measured = f"{TITLES[metric]} {score.mean:.6f} ± {score.standard_error:.6f} {unit}"
+    say(f"{measured}, {many(score.rows.size, 'row')}")
 
 
-def check_joint(model: Any, task: str) -> None:
-    """Refuse a model without a joint distribution of its columns."""
-    if model.kind in ("link_scores", "walk_scores", "link_blend"):
-        raise ParameterError(
-            f"the model ranks items without probabilities, and {task} whole rows; learn another "
-            "with --method hybrid."
-        )
-    if model.kind == "additive":
-        raise ParameterError(
-            f"the model knows only P({model.target.name} | other columns), and {task} whole rows; "
-            "learn another without --target, or with --method tan."
-        )
-
-
-def _mean_score(metric: str, model: Any, table: Any, seed: int) -> tuple[float, float]:
-    """The mean of a measure over the rows of a table, and its standard error."""
-    measure = getattr(cp.evaluate, MEASURES[metric])
-    if metric == "cmll":
-        score = measure(model, table, random_state=seed)
-        return score.mean, score.standard_error
-    parts = [
-        measure(model, table.take(np.arange(rows.start, rows.stop))).rows
-        for rows in blocks_with_progress("scoring rows", table.n_rows)
-    ]
-    logs = np.concatenate(parts)
-    if np.isinf(logs).any():  # a row is impossible
-        return -math.inf, math.inf
-    return float(logs.mean()), float(logs.std() / math.sqrt(logs.size))
-
-
-def _list_odd_rows(
-    model: Any, data: str, text: TextFormat, n: int, output: Path | None, *, as_json: bool
-) -> None:
+def _list_odd_rows(rows: Any, n: int, output: Path | None, *, as_json: bool) -> None:
     """Print or write the `n` least probable rows of DATA."""
-    check_output(output)
-    columns = tables.as_learned(model, tables.read_raw(data, text, model))
-    absent = tables.lacking_columns(model, columns)
+    odd = rows.odd_rows(n, cells=CELLS)
+    absent = rows.lacking()
     if absent:
         note(f"Not in DATA, so summed out: {', '.join(absent)}.")
-    odd = model.odd_rows(columns, n, cells=CELLS)
     if output is not None:
         parts = ("column", "value", "probability", "expected", "expected_probability")
         header = ["row", "log_probability", "nats_below_mean"]
         header += [f"{part}_{k}" for k in range(1, CELLS + 1) for part in parts]
-        tables.write_lines(header, _odd_lines(odd, len(header)), output)
+        csv_text.write_csv(output, (header, _odd_lines(odd, len(header))))
     if as_json:
         emit({"rows": [_odd_record(row) for row in odd], "output": output and str(output)})
     elif output is not None:

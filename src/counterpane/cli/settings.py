@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 from counterpane.cli.app import OPTIONS
 from counterpane.errors import ParameterError, unknown_name
+from counterpane.learners.estimator import parameter_types
 from counterpane.learners.registry import LearnerEntry, find_learner
 from counterpane.workflow.choose import RANKER
 
-OWN_OPTIONS = OPTIONS | {"score": "--score", "bootstrap": "--bootstrap", "progress": "--quiet"}
+OWN_OPTIONS = OPTIONS | {"bootstrap": "--bootstrap", "progress": "--quiet"}
 """Parameters that are set by options of their own."""
 CONSTANTS = {"true": True, "false": False, "none": None}
 WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false",
@@ -66,7 +67,7 @@ def _setting(entry: LearnerEntry, name: str, text: str) -> Any:
             f"--set {name}={text}: --method {entry.name} sets it to {entry.defaults[name]!r}; "
             "name another method."
         )
-    kind = parameter_type(entry.learner_class, name)
+    kind = parameter_types(entry.learner_class)[name]
     for value in _readings(text):
         if fits_type(value, kind):
             return value
@@ -88,18 +89,6 @@ def _readings(text: str) -> Iterator[Any]:
     yield text
 
 
-def parameter_type(kind: type, name: str) -> Any:
-    """The annotation of a constructor's parameter, that of a base class if it is passed on."""
-    for base in kind.__mro__:
-        constructor: Any = vars(base).get("__init__")
-        if constructor is not None and name in constructor.__annotations__:
-            try:
-                return typing.get_type_hints(constructor).get(name, Any)
-            except NameError:  # a name that is imported for type checkers only
-                return Any
-    return Any
-
-
 def fits_type(value: Any, kind: Any) -> bool:
     """Whether a value read from text is of a type: plain values, lists of them, and unions.
 
@@ -109,6 +98,8 @@ def fits_type(value: Any, kind: Any) -> bool:
     if kind is Any:
         return True
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        return fits_type(value, parts[0])
     if origin in (typing.Union, types.UnionType):
         return any(fits_type(value, part) for part in parts)
     if origin is Literal:
@@ -130,6 +121,8 @@ def type_words(kind: Any) -> str:
     ('a whole number or none', "'tree' or 'logistic'")
     """
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        return type_words(parts[0])
     if origin in (typing.Union, types.UnionType):
         words = [type_words(part) for part in parts]
         return " or ".join(dict.fromkeys(w for w in words if w)) or "no value of the command line"

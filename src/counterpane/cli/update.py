@@ -10,9 +10,6 @@ import typer
 import counterpane as cp
 from counterpane.cli.app import check_output, emit, many, note, say, say_saved
 from counterpane.cli.options import Data, ModelFile, Printing, TextFormat
-from counterpane.lazy import lazy
-
-tables = lazy("counterpane.cli.tables")
 
 
 def run_update(
@@ -41,7 +38,7 @@ def run_update(
     path = output or model
     check_output(path, model=True)
     loaded: Any = cp.load(model)
-    rows = tables.table_for(loaded, data, text, unseen=unseen)
+    rows = text.read_for(loaded, data).table(unseen=unseen)
     updated = loaded.update(rows, missing=missing)
     updated.save(path)
     before, after = (m.record.data.rows for m in (loaded, updated))

@@ -1,4 +1,4 @@
-from counterpane.evaluate.compare import compare as compare
+from counterpane.evaluate.comparing import compare as compare
 from counterpane.evaluate.comparison import Comparison as Comparison
 from counterpane.evaluate.cost import CostEstimate as CostEstimate
 from counterpane.evaluate.cost import estimate_cost as estimate_cost
@@ -11,6 +11,7 @@ from counterpane.evaluate.independence import independence_accuracy as independe
 from counterpane.evaluate.independence import independence_questions as independence_questions
 from counterpane.evaluate.measures import ClassMeasures as ClassMeasures
 from counterpane.evaluate.ranking import Agreement as Agreement
+from counterpane.evaluate.ranking import RankerScores as RankerScores
 from counterpane.evaluate.ranking import compare_rankers as compare_rankers
 from counterpane.evaluate.ranking import degree_of_agreement as degree_of_agreement
 from counterpane.evaluate.ranking import mean_reciprocal_rank as mean_reciprocal_rank

@@ -91,6 +91,10 @@ class Comparison:
         The class.
     n_rows, folds, holdout
         The size of the table, and how rows were held out.
+    notes : tuple of str
+        What was done to the columns, if the data were read for the comparison.
+    preparation : mapping
+        The same for JSON.
 
     Examples
     --------
@@ -107,6 +111,8 @@ class Comparison:
     folds: int
     holdout: float | None
     _distance: Callable[[LearnerFit, LearnerFit], int | None] = field(repr=False)
+    notes: tuple[str, ...] = ()
+    preparation: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
@@ -221,6 +227,7 @@ class Comparison:
             "agreement": self.agreement,
             "distances": self.distances,
             "edges": [edge.to_dict() | {"by": self.edge_shares[edge.ends]} for edge in self.edges],
+            **self.preparation,
         }
 
     @property

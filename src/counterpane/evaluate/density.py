@@ -58,7 +58,7 @@ def pll(model: JointModel, X: Any) -> RowScore:
     (-2.2, True)
     """
     table = _table(model, X, gaps=True)
-    return _score(model.pseudo_log_likelihood(table, total=True), table)
+    return row_score(model.pseudo_log_likelihood(table, total=True), table)
 
 
 def log_likelihood(model: JointModel, X: Any) -> RowScore:
@@ -86,7 +86,7 @@ def log_likelihood(model: JointModel, X: Any) -> RowScore:
     -2.4
     """
     table = _table(model, X, gaps=True)
-    return _score(model.score_samples(table), table)
+    return row_score(model.score_samples(table), table)
 
 
 def normalized_pll(model: JointModel, X: Any) -> RowScore:
@@ -112,7 +112,7 @@ def normalized_pll(model: JointModel, X: Any) -> RowScore:
     -0.55
     """
     table = _table(model, X, gaps=True)
-    return _score(model.pseudo_log_likelihood(table, total=True) / len(model.schema), table)
+    return row_score(model.pseudo_log_likelihood(table, total=True) / len(model.schema), table)
 
 
 def cmll(
@@ -175,14 +175,14 @@ def cmll(
     if method == "exact":
         for part in parts:
             rows += _exact_logs(model, table, part)
-        return _score(rows, table)
+        return row_score(rows, table)
     settings = Gibbs(
         n_chains=1, burn_in=burn_in, n_samples=n_samples, random_state=rng, n_jobs=n_jobs
     )
     sampler = Sampler(model.engine.blanket, model.schema.names)
     for part in parts:
         rows += _sampled_logs(sampler, table, part, settings, prior)
-    return _score(rows, table)
+    return row_score(rows, table)
 
 
 def _table(model: JointModel, X: Any, *, gaps: bool = False) -> Table:
@@ -204,7 +204,8 @@ def _table(model: JointModel, X: Any, *, gaps: bool = False) -> Table:
     return table
 
 
-def _score(rows: Floats, table: Table) -> RowScore:
+def row_score(rows: Floats, table: Table) -> RowScore:
+    """Return the mean of the scores of a table's rows, and its standard error."""
     weights = np.ones(rows.size) if table.weights is None else table.weights
     total = float(weights.sum())
     mean = float(rows @ weights) / total

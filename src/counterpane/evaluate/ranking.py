@@ -18,6 +18,7 @@ from counterpane.learners.ranking.judging import (
     judge_rankers,
 )
 from counterpane.learners.ranking.ranker import CANDIDATES, LinkRanker
+from counterpane.present.table import Printed, TextTable, right
 from counterpane.typing import Bools, Floats
 
 Ties = Literal["expected", "worst"]
@@ -163,7 +164,7 @@ def compare_rankers(
     item: str | None = None,
     random_state: int = 0,
     progress: Any = None,
-) -> list[dict[str, Any]]:
+) -> RankerScores:
     """A record for each ranker, the best first: the mean reciprocal rank of left-out links.
 
     Users are held out, each with one to five known links. Another link of theirs is ranked among
@@ -184,9 +185,9 @@ def compare_rankers(
 
     Returns
     -------
-    list of dict
-        Each has `ranker`, `mrr`, its standard `error` over the users, and `behind`, the difference
-        to the best with `behind_error`.
+    RankerScores
+        A list of records, which prints as a table. Each has `ranker`, `mrr`, its standard `error`
+        over the users, and `behind`, the difference to the best with `behind_error`.
 
     Examples
     --------
@@ -221,4 +222,21 @@ def compare_rankers(
                 "behind_error": error,
             }
         )
-    return records
+    return RankerScores(records)
+
+
+class RankerScores(Printed, list[dict[str, Any]]):
+    """Rankers and the mean reciprocal ranks of left-out links, the best first."""
+
+    def table(self) -> TextTable:
+        """Return a line for each ranker, with the difference to the best if that is known."""
+        compared = bool(self) and "behind" in self[0]
+        rows = []
+        for record in self:
+            line = [record["ranker"], f"{record['mrr']:.4f} ±{record['error']:.4f}"]
+            if compared:
+                error = record["behind_error"]
+                line.append(f"{record['behind']:+.4f} ±{error:.4f}" if error else "")
+            rows.append(line)
+        titles = ["mean reciprocal rank of left-out links", *(["behind"] if compared else [])]
+        return TextTable.of(["ranker", *map(right, titles)], rows, most=None)

@@ -55,50 +55,39 @@ class Verdict(NamedTuple):
 
 
 class VerdictColumns(NamedTuple):
-    """The verdicts on many questions as arrays, one entry each; None for what does not apply."""
+    """The verdicts on many questions as arrays, one entry each; NaN for what does not apply."""
 
     independent: Bools
-    statistic: Floats | None = None
-    p_value: Floats | None = None
-    degrees_of_freedom: Floats | None = None
-    log_likelihoods: Floats | None = None  # (tests, 2)
-    probability: Floats | None = None
-    gap: Floats | None = None
+    statistic: Floats
+    p_value: Floats
+    degrees_of_freedom: Floats
+    log_likelihoods: Floats  # (tests, 2)
+    probability: Floats
+    gap: Floats
+
+    @classmethod
+    def made_of(cls, independent: Bools, **columns: Floats) -> Self:
+        """Return the verdicts with some columns; the others do not apply."""
+        missing = np.full(len(independent), np.nan)
+        others = dict.fromkeys(cls._fields[1:], missing)
+        others["log_likelihoods"] = np.stack([missing, missing], axis=1)
+        return cls(independent, **others | columns)
 
     @classmethod
     def of(cls, verdicts: Sequence[Verdict]) -> Self:
-        """The columns of verdicts, NaN for what does not apply."""
-        empty = (None, None)
-        rows = [(*v[:4], *(v.log_likelihoods or empty), *v[5:]) for v in verdicts]
-        numbers = np.array(rows, dtype=np.float64).reshape(-1, 8)
-        return cls.from_numbers(numbers)
-
-    @classmethod
-    def from_numbers(cls, numbers: Floats) -> Self:
-        """The columns of an array that `numbers` made."""
-        independent, statistic, p_value, freedom = numbers[:, :4].T
-        logs, (probability, gap) = numbers[:, 4:6], numbers[:, 6:].T
-        return cls(independent == 1, statistic, p_value, freedom, logs, probability, gap)
-
-    @property
-    def numbers(self) -> Floats:
-        """Shape (tests, 8): the columns side by side, NaN for what does not apply."""
-        table: Floats = np.full((len(self.independent), 8), np.nan)
-        places = ([0], [1], [2], [3], [4, 5], [6], [7])
-        for place, column in zip(places, self, strict=True):
-            if column is not None:
-                table[:, place] = column.reshape(-1, len(place))
-        return table
+        """Return the columns of verdicts."""
+        rows = [(*v[:4], *(v.log_likelihoods or (None, None)), *v[5:]) for v in verdicts]
+        numbers = np.array(rows, dtype=np.float64).reshape(-1, 8).T
+        return cls._make([numbers[0] == 1, *numbers[1:4], numbers[4:6].T, *numbers[6:]])
 
     def verdicts(self) -> list[Verdict]:
-        """The verdicts one by one."""
-        n = len(self.independent)
-        none: list[None] = [None] * n
-        columns: list[list[Any]] = [none if c is None else c.tolist() for c in self]
-        if self.degrees_of_freedom is not None:
-            columns[3] = self.degrees_of_freedom.astype(np.int64).tolist()
-        if self.log_likelihoods is not None:
-            columns[4] = [tuple(pair) for pair in columns[4]]
+        """Return the verdicts one by one."""
+        columns: list[list[Any]] = [
+            [None] * len(column) if np.isnan(column).all() else column.tolist() for column in self
+        ]
+        freedom, logs = columns[3], columns[4]
+        columns[3] = [None if d is None or d != d else int(d) for d in freedom]
+        columns[4] = [None if pair is None else tuple(pair) for pair in logs]
         return list(map(Verdict, *columns))
 
 

@@ -110,7 +110,10 @@ class _Asymptotic(CountTest):
     def _judge(self, numbers: Floats) -> VerdictColumns:
         statistics, freedom = numbers[:, 0], numbers[:, 1]
         p_values = chi2_tail(statistics, freedom)
-        return VerdictColumns(p_values > self.alpha, statistics, p_values, freedom)
+        independent = p_values > self.alpha
+        return VerdictColumns.made_of(
+            independent, statistic=statistics, p_value=p_values, degrees_of_freedom=freedom
+        )
 
 
 class ChiSquare(_Asymptotic):
@@ -222,7 +225,7 @@ class BayesianTest(CountTest):
 
     def _judge(self, numbers: Floats) -> VerdictColumns:
         probability = numbers[:, 2]
-        return VerdictColumns(
+        return VerdictColumns.made_of(
             probability > 0.5 - TIE, log_likelihoods=numbers[:, :2], probability=probability
         )
 
@@ -282,7 +285,13 @@ class StratifiedTest(CountTest):
             gaps = np.where(mean > freedom, np.minimum(gaps, second), gaps)
         p_values = chi2_tail(statistics, freedom)
         independent = gaps >= 0 if self.alpha is None else p_values > self.alpha
-        return VerdictColumns(independent, statistics, p_values, freedom, gap=gaps)
+        return VerdictColumns.made_of(
+            independent,
+            statistic=statistics,
+            p_value=p_values,
+            degrees_of_freedom=freedom,
+            gap=gaps,
+        )
 
 
 _BY_NAME: dict[str, type[CountTest]] = {

@@ -80,8 +80,9 @@ class Oracle(IndependenceTest):
             return super().judge_all(pairs, conditions)
         independent = d_separated_pairs(self._dag, pairs, conditions, self._given)
         if conditions.shape[1]:
-            return VerdictColumns(independent)
-        return VerdictColumns(independent, 1.0 / np.maximum(_distances(self._dag, pairs), 1.0))
+            return VerdictColumns.made_of(independent)
+        nearness = 1.0 / np.maximum(_distances(self._dag, pairs), 1.0)
+        return VerdictColumns.made_of(independent, statistic=nearness)
 
     def separating_sets(
         self, pairs: Ints, candidates: Words, most: int

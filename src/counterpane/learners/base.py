@@ -6,25 +6,16 @@ import hashlib
 import math
 import os
 import platform
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 import counterpane
-from counterpane.checks import (
-    ANYTHING,
-    BOOLEAN,
-    CHOICE,
-    FUNCTION,
-    INTEGER,
-    NONE,
-    NUMBER,
-    PATH,
-    Constraints,
-)
+from counterpane.checks import CHOICE, NO_ARRAY, PATH
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.open import read
 from counterpane.counts.source import CountSource, threads_of
@@ -33,15 +24,12 @@ from counterpane.data.column_hashes import hash_columns
 from counterpane.data.export import frame_kind_of
 from counterpane.data.schema_inference import Discretize
 from counterpane.data.table import Table
-from counterpane.errors import (
-    NotFittedError,
-    ParameterError,
-    Setting,
-)
+from counterpane.errors import ParameterError, Setting
 from counterpane.lazy import lazy
 from counterpane.learners.driver import Driver
 from counterpane.learners.estimator import Config, Estimator
 from counterpane.learners.gap_policy import GapPolicy, policy_of_source
+from counterpane.memory import memory_errors
 from counterpane.models.edges import Edges
 from counterpane.models.joint import JointModel
 from counterpane.models.record import (
@@ -65,15 +53,9 @@ Missing = Literal["auto", "state", "drop", "error", "available", "em"]
 """What a learner does about missing cells; see `Learner`."""
 
 
-class LearnerOptions(TypedDict, total=False):
-    """The parameters that all learners share; see `Learner`."""
-
-    missing: Missing
-    discretize: Discretize
-    time_limit: float | None
-    n_jobs: int
-    progress: bool | Report
-    checkpoint: str | os.PathLike[str] | None
+FilePath = Annotated[str | os.PathLike[str], PATH]
+Seed = Annotated[int | np.random.Generator | None, NO_ARRAY]
+"""A seed, or a source of random numbers."""
 
 
 class Learner(Estimator, ABC):
@@ -101,33 +83,13 @@ class Learner(Estimator, ABC):
 
     _leaves_gaps: ClassVar[tuple[str, ...]] = ()  # missing-value policies that leave gaps in place
     _why_states: ClassVar[str] = ""  # the reason why missing="auto" is "state", if it needs one
-    _gaps: GapPolicy = GapPolicy("none")
 
-    _constraints: ClassVar[Constraints] = {
-        "missing": CHOICE,
-        "discretize": ANYTHING,
-        "time_limit": NUMBER | NONE,
-        "n_jobs": INTEGER,
-        "progress": BOOLEAN | FUNCTION,
-        "checkpoint": PATH | NONE,
-    }
-
-    def __init__(
-        self,
-        *,
-        missing: Missing = "auto",
-        discretize: Discretize = "auto",
-        time_limit: float | None = None,
-        n_jobs: int = 1,
-        progress: bool | Report = False,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.missing = missing
-        self.discretize = discretize
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.checkpoint = checkpoint
+    missing: Annotated[Missing, CHOICE] = "auto"
+    discretize: Discretize = "auto"
+    time_limit: float | None = None
+    n_jobs: int = 1
+    progress: bool | Report = False
+    checkpoint: FilePath | None = None
 
     def _repr_html_(self) -> str:
         return notebook.learner_html(self)
@@ -153,17 +115,52 @@ class Learner(Estimator, ABC):
         """The equivalence class of the network, a networkx graph; see `cp.equivalence_graph`."""
         return equivalence_graph(self.model_)
 
-    _table: Table | Callable[[], Table] | None = None  # what `fit` was given, while it works
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`.
+
+        Classifiers need `y`: the classes, or the name of their column. A fit that fails or is
+        interrupted changes nothing.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **given: Any) -> Self:
+        """Read the data, learn, and record how; `given` are attributes that `_learn` reads."""
+        began = time.monotonic()
+        before = dict(vars(self))
+        for name in before:
+            if name.endswith("_"):
+                delattr(self, name)
+        vars(self).update(given)
+        try:
+            self._check_parameters()
+            with memory_errors(f"{type(self).__name__}().fit"):
+                data = self._read(X, y, sample_weight)
+                self._learn(data)
+                source = data if isinstance(data, CountSource) else data.source
+                self._set_record(self._record(source, time.monotonic() - began))
+                self._keep_rows()
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        finally:
+            vars(self).pop("_table", None)
+        self.notes_ += [self.missing_note_] if self.missing_note_ else []
+        return self
 
     @abstractmethod
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+    def _learn(self, source: Any) -> None:
+        """Learn from the data that `_read` returns, and set the results."""
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """The data to learn from, missing cells resolved, or left where the policy says so.
+
+        A `CountSource`, or data with an attribute `source`. Sets `notes_` and `missing_`.
+        """
+        return self._source(X, sample_weight)
 
     def _source(self, X: Any, sample_weight: Any) -> CountSource:
-        """The counts of `X`, with missing cells resolved, or left where the policy says so.
-
-        Sets `missing_` and `missing_note_`.
-        """
+        """The counts of `X`, with missing cells resolved, or left where the policy says so."""
         policies = ("auto", "state", "drop", "error", *self._leaves_gaps)
         if self.missing not in policies:
             allowed = " or ".join([", ".join(map(repr, policies[:-1])), repr(policies[-1])])
@@ -173,9 +170,9 @@ class Learner(Estimator, ABC):
         kind = frame_kind_of(X)
         if not isinstance(X, CountSource | Table):
             X = read(X, discretize=self.discretize, target=getattr(self, "target", None))
-        self._preparation, self._notes = {}, []
+        self._preparation, self.notes_ = {}, []
         if isinstance(X, Table):
-            self._preparation, self._notes = X.preparation, X.notes
+            self._preparation, self.notes_ = X.preparation, list(X.notes)
         if isinstance(X, CountSource):
             if sample_weight is not None:
                 raise ParameterError("sample_weight cannot be joined to a count source.")
@@ -202,20 +199,18 @@ class Learner(Estimator, ABC):
         self._gaps = policy
         self.missing_, self.missing_note_ = policy.policy, policy.sentence
 
-    @property
-    def notes_(self) -> list[str]:
-        """What `fit` did to the table before learning: a sentence for each column or kind."""
-        if "_notes" not in vars(self):
-            raise NotFittedError(f"{type(self).__name__} has no 'notes_' yet; call fit first.")
-        gaps = vars(self).get("missing_note_", "")
-        return [*self._notes, *([gaps] if gaps else [])]
-
     def _keep_rows(self) -> None:
-        model, table = vars(self).get("model_"), self._table
+        """Let a model that was learned from a table keep rows of it."""
+        model, table = vars(self).get("model_"), vars(self).get("_table")
         has_own = getattr(model, "rows", None) is not None  # those that a classifier averages over
-        experiments = getattr(self, "_interventions", None) is not None  # not rows of one kind
-        if table is not None and isinstance(model, JointModel) and not (has_own or experiments):
+        if table is not None and isinstance(model, JointModel) and not has_own:
             model.training_rows = table() if callable(table) else table
+
+    def _set_record(self, record: LearningRecord) -> None:
+        """Store how the model was learned."""
+        model: Any = getattr(self, "model_", None)
+        if model is not None:
+            model.record = record
 
     def _driver(self, source: CountSource) -> Driver:
         """A driver whose checkpoints hold for these parameters and this data."""
@@ -231,7 +226,7 @@ class Learner(Estimator, ABC):
         return Driver(source.schema, fingerprint, self.time_limit, self.progress, self.checkpoint)
 
     def _record(self, source: CountSource, seconds: float) -> LearningRecord:
-        """How a model was learned, for its file; call it after `trace_` is set."""
+        """How the model was learned, for its file."""
         seed = getattr(self, "random_state", None)
         return LearningRecord(
             learner=LearnerRecord(

@@ -5,74 +5,21 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 from counterpane.data.encoding import Unseen
 from counterpane.data.table import Table
 from counterpane.data.weights import check_weights
-from counterpane.errors import FitError, ParameterError, Setting
+from counterpane.errors import FitError
 from counterpane.learners.base import Learner
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.typing import Floats
 
 
-class ScoreParameter:
-    """The parameter `score` of a learner, which can be called as the method `score`.
-
-    The score of a search is a parameter of that name, and scikit-learn calls a method of that name.
-    """
-
-    @overload
-    def __get__(self, learner: None, owner: type) -> ScoreParameter: ...
-
-    @overload
-    def __get__(self, learner: DensityLearner, owner: type) -> Any: ...
-
-    def __get__(self, learner: DensityLearner | None, owner: type) -> Any:
-        if learner is None:
-            return self
-        if "score" not in vars(learner):
-            return learner.mean_log_likelihood
-        value = vars(learner)["score"]
-        if not isinstance(value, str):
-            return _callable_like(value, learner)
-        named = _NamedScore(value)
-        named.learner = learner
-        return named
-
-    def __set__(self, learner: DensityLearner, value: Any) -> None:
-        vars(learner)["score"] = value
-
-
-class _NamedScore(str):
-    """The name of a score, and the method."""
-
-    learner: DensityLearner
-
-    def __call__(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        return self.learner.mean_log_likelihood(X, y, sample_weight)
-
-
-def _callable_like(value: Any, learner: DensityLearner) -> Any:
-    """An object that is `value` in all respects, and can be called."""
-    kind = type(value)
-    if not hasattr(value, "__dict__"):
-        raise ParameterError(Setting("score", value), "; the name of a score, or one, is needed.")
-
-    def call(_: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        return learner.mean_log_likelihood(X, y, sample_weight)
-
-    twin: Any = object.__new__(type(kind.__name__, (kind,), {"__call__": call}))
-    vars(twin).update(vars(value))
-    return twin
-
-
 class DensityLearner(Learner):
     """A learner whose `model_` says how probable whole rows are."""
-
-    score: Any = ScoreParameter()
 
     def score_samples(self, X: Any, *, unseen: Unseen = "unknown") -> Floats:
         """ln P(row) by the learned model, natural log, shape (n_rows,).
@@ -97,12 +44,12 @@ class DensityLearner(Learner):
                 log_probs[rows] = answers.log_evidence
         return log_probs
 
-    def mean_log_likelihood(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean of `score_samples`; larger is better. `y` is not used.
 
-        This is what `score(X)` returns, for scikit-learn. A dependency network or hybrid random
-        field has no joint distribution: then it is the mean pseudo-log-likelihood,
-        Σ_v ln P(x_v | rest of the row), of the rows whose cells are all known.
+        A dependency network or hybrid random field has no joint distribution: then it is the mean
+        pseudo-log-likelihood, Σ_v ln P(x_v | rest of the row), of the rows whose cells are all
+        known.
         """
         model = self._learned_model()
         if isinstance(model, DependencyNetwork):

@@ -1,13 +1,12 @@
 """The loop around every iterative learner: progress, time limit, Ctrl-C, checkpoint and resume.
 
 A learner gives a `Search`: a first state, a step from one state to the next, and when it is done.
-States are named tuples of arrays and plain values, and a step never changes the state it is given,
-so the last whole state is always there to return or to save.
+States are named tuples, see `checkpoint`, and a step never changes the state it is given, so the
+last whole state is always there to return or to save.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -20,18 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import numpy as np
-
 from counterpane.data.schema import Schema
 from counterpane.disk import check_writable, path_error
-from counterpane.errors import FitError, ParameterError, PathError, Setting
-from counterpane.formats.native import Content, read_native, write_native
+from counterpane.errors import ParameterError, PathError, Setting
+from counterpane.learners.checkpoint import Saved, read_checkpoint, write_checkpoint
 from counterpane.progress import Control, Report, Stopped, TextBar
 
 SAVE_EVERY = 30.0  # seconds between two checkpoints
 
 S = TypeVar("S", bound=tuple[Any, ...])
-
 
 CTRL_C = "Ctrl-C"  # the reason of a stop by the user
 
@@ -85,6 +81,13 @@ class Search(ABC, Generic[S]):
     @abstractmethod
     def done(self, state: S) -> bool:
         """Whether the search has ended."""
+
+    def state_type(self, fresh: S) -> Any:
+        """The type of states, of which `fresh` is the first."""
+        return type(fresh)
+
+    def check(self, state: S) -> None:
+        """Raise a `ValueError` for a state from a file that this search cannot have."""
 
     def size(self, state: S) -> tuple[float, float | None]:
         """(done, total) for progress; the total is None if it is unknown."""
@@ -150,8 +153,7 @@ class Driver:
     def run(self, search: Search[S], what: str) -> Outcome[S]:
         """Step until the search is done or must stop."""
         self._check()
-        state = search.start()
-        state, trace, spent = self._resume(state)
+        state, trace, spent = self._resume(search)
         stopped = None
         saved = time.monotonic()
         ctl = Control.within(self.time_limit)
@@ -224,24 +226,13 @@ class Driver:
 
     def _save(self, state: Any, trace: list[dict[str, Any]], spent: float) -> None:
         assert self.checkpoint is not None
-        values = state._asdict()
-        arrays = {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
-        plain = {k: v for k, v in values.items() if k not in arrays}
-        note = {"fingerprint": self.fingerprint, "plain": plain, "trace": trace, "spent": spent}
-        write_native(self.checkpoint, Content("checkpoint", self.schema, arrays, note))
+        saved = Saved(state, trace, spent)
+        write_checkpoint(self.checkpoint, self.schema, self.fingerprint, saved)
 
-    def _resume(self, state: S) -> tuple[S, list[dict[str, Any]], float]:
+    def _resume(self, search: Search[S]) -> Saved[S]:
         """The saved state, trace and seconds, or the fresh ones."""
+        fresh = search.start()
         if self.checkpoint is None or not Path(self.checkpoint).exists():
-            return state, [], 0.0
-        content = read_native(self.checkpoint)
-        note = content.note
-        same = json.loads(json.dumps(self.fingerprint)) == note.get("fingerprint")
-        if content.kind != "checkpoint" or content.schema != self.schema or not same:
-            raise FitError(
-                f"{str(self.checkpoint)!r} is not a checkpoint of this learner on this data; "
-                "delete it, or name another file."
-            )
-        fields: Any = state
-        restored = fields._replace(**content.arrays, **note["plain"])
-        return restored, list(note["trace"]), float(note["spent"])
+            return Saved(fresh, [], 0.0)
+        where = self.checkpoint, self.schema, self.fingerprint
+        return read_checkpoint(*where, fresh, search.state_type(fresh), search.check)

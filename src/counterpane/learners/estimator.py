@@ -9,20 +9,20 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping
-from functools import cache, wraps
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, Self, dataclass_transform
 
 import numpy as np
 
 import counterpane
 from counterpane import independence, scores
-from counterpane.checks import Constraints, Kind, check
+from counterpane.checks import check, declared_kind
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import NotFittedError, ParameterError, Setting, unknown_name
 from counterpane.graphs import Dag, UndirectedGraph
 from counterpane.lazy import lazy
-from counterpane.memory import memory_errors
 from counterpane.models.arrays import arrays_of, model_from_arrays
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.seeds import random_generator
@@ -33,40 +33,29 @@ Config = dict[str, Any]
 """An object as JSON: its class, and its parameters or contents."""
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 class Estimator:
-    """An object whose constructor stores its parameters; results of `fit` end in an underscore.
+    """An object that stores its parameters; results of `fit` end in an underscore.
 
-    A class declares in `_constraints` what the parameters of its own constructor may be.
+    Each class is a dataclass: its fields are its parameters, keyword-only unless a field says
+    otherwise. The type of a field says what `fit` accepts, see `counterpane.checks.declared_kind`.
     """
 
-    _constraints: ClassVar[Constraints] = {}
-
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let every `fit` refuse parameters of a wrong kind, and say where memory runs out."""
+        """Make the class a dataclass."""
         super().__init_subclass__(**options)
-        if "fit" in vars(cls):
-            cls.fit = _guarded_fit(vars(cls)["fit"])  # type: ignore[attr-defined]
+        dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
 
     @classmethod
     def _parameters(cls) -> dict[str, Any]:
-        """Each parameter's default, those of base classes included."""
-        return constructor_parameters(cls)
-
-    @classmethod
-    def _parameter_kinds(cls) -> Constraints:
-        """What each parameter may be, those of base classes included."""
-        kinds: dict[str, Kind] = {}
-        for base in reversed(cls.__mro__):
-            kinds |= vars(base).get("_constraints", {})
-        return kinds
+        """The default of each parameter."""
+        defaults = {f.name: f.default for f in fields(cls) if f.init}  # type: ignore[arg-type]
+        kind: Any = cls  # a class is hashable, of which mypy is not sure
+        return {name: defaults[name] for name in parameter_types(kind)}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name."""
-        return {name: self._parameter(name) for name in sorted(self._parameters())}
-
-    def _parameter(self, name: str) -> Any:
-        """A parameter as it was passed; `score` is also a method."""
-        return vars(self)[name] if name in vars(self) else getattr(self, name)
+        return {name: getattr(self, name) for name in sorted(self._parameters())}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name."""
@@ -75,6 +64,21 @@ class Estimator:
                 raise unknown_name("parameter", name, self._parameters())
             setattr(self, name, value)
         return self
+
+    def copied(self, **changes: Any) -> Self:
+        """Return a new estimator with the same parameters, but for `changes`; it is not fitted."""
+        return type(self)(**self.get_params(deep=False) | changes)
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters of a wrong kind."""
+        kind: Any = type(self)
+        for name, default in self._parameters().items():
+            value = getattr(self, name)
+            if value is not default:
+                check(name, value, declared_kind(parameter_types(kind)[name]))
+            if isinstance(value, int) and abs(value) >= 2**63 and name != "random_state":
+                raise ParameterError(Setting(name, value), "; a number below 2⁶³ is needed.")
+        random_generator(vars(self).get("random_state"))
 
     def to_config(self) -> Config:
         """The class and all parameters as values that JSON can hold; see `from_config`.
@@ -85,10 +89,10 @@ class Estimator:
 
         >>> import counterpane as cp
         >>> config = cp.ChowLiu(cp.BDeu(5)).to_config()
-        >>> config["class"], config["parameters"]["score"]["class"]
+        >>> config["class"], config["parameters"]["criterion"]["class"]
         ('ChowLiu', 'BDeu')
         >>> cp.ChowLiu.from_config(config)
-        ChowLiu(score=BDeu(equivalent_sample_size=5.0))
+        ChowLiu(criterion=BDeu(equivalent_sample_size=5.0))
         """
         parameters = self.get_params(deep=False)
         if callable(parameters.get("progress")):
@@ -120,14 +124,11 @@ class Estimator:
 
     def __repr__(self) -> str:
         changed = [
-            f"{name}={self._parameter(name)!r}"
+            f"{name}={getattr(self, name)!r}"
             for name, default in self._parameters().items()
-            if repr(self._parameter(name)) != repr(default)
+            if repr(getattr(self, name)) != repr(default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
-
-    def _keep_rows(self) -> None:
-        """Let a model that was learned from a table keep rows of it; the end of every `fit`."""
 
     def __getattr__(self, name: str) -> Any:
         fitted = any(k.endswith("_") for k in vars(self))
@@ -136,50 +137,19 @@ class Estimator:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-def _guarded_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(fit)
-    def run(self: Any, *arguments: Any, **options: Any) -> Any:
-        random_generator(vars(self).get("random_state"))
-        kind: Any = type(self)
-        kinds = kind._parameter_kinds()
-        for name, parameter in _constructor(kind).items():
-            value = self._parameter(name)
-            if name in kinds and value is not parameter.default:
-                check(name, value, kinds[name])
-            if isinstance(value, int) and abs(value) >= 2**63 and name != "random_state":
-                raise ParameterError(Setting(name, value), "; a number below 2⁶³ is needed.")
-        outer = "_table" not in vars(self)
-        vars(self).setdefault("_table", None)
-        try:
-            with memory_errors(f"{type(self).__name__}().fit"):
-                result = fit(self, *arguments, **options)
-            if outer:
-                self._keep_rows()
-            return result
-        finally:
-            if outer:
-                vars(self).pop("_table", None)
-
-    return run
-
-
-def constructor_parameters(kind: type) -> dict[str, Any]:
-    """Each parameter's default; a constructor that takes `**options` adds those of its base."""
-    return {name: parameter.default for name, parameter in _constructor(kind).items()}
-
-
 @cache
-def _constructor(kind: type) -> dict[str, inspect.Parameter]:
-    found: dict[str, inspect.Parameter] = {}
+def parameter_types(kind: Any) -> dict[str, Any]:
+    """Return the type of each parameter of an estimator class.
+
+    Parameters that can be passed by position come first, then those of the class itself.
+    """
+    by_position = {f.name: not f.kw_only for f in fields(kind) if f.init}
+    types: dict[str, Any] = {}
     for base in kind.__mro__:
-        if "__init__" in vars(base) and base is not object:
-            parameters = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
-            for p in parameters:
-                if p.kind is not p.VAR_KEYWORD:
-                    found.setdefault(p.name, p)
-            if all(p.kind is not p.VAR_KEYWORD for p in parameters):
-                break
-    return found
+        if by_position.keys() & vars(base).get("__annotations__", {}).keys():
+            own = inspect.get_annotations(base, eval_str=True)
+            types |= {n: own[n] for n in own if n in by_position and n not in types}
+    return {name: types[name] for name in sorted(types, key=by_position.__getitem__, reverse=True)}
 
 
 def known_class(name: str) -> Any:
@@ -235,7 +205,7 @@ def value_to_config(value: Any, name: str) -> Any:
 def _object_to_config(value: Any, name: str) -> Config:
     """A score, a prior, a test or a discretizer: an object that stores its parameters."""
     kind = type(value)
-    parameters = constructor_parameters(kind)
+    parameters = inspect.signature(kind).parameters
     if known_class(kind.__name__) is not kind or not all(hasattr(value, p) for p in parameters):
         raise ParameterError(
             Setting(name, value),

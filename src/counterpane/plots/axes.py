@@ -95,7 +95,7 @@ def number_ticks(
         ticks = np.asarray(locator.tick_values(days.num2date(low), days.num2date(high)))
     else:
         ticks = np.asarray(ticker.MaxNLocator(5).tick_values(low, high))
-    last = high if missing is None else high - 0.08 * (high - low)
+    last = high if missing is None else high - 0.14 * (high - low)
     ticks = ticks[(ticks >= low) & (ticks <= last)]
     if dated:
         labels = days.ConciseDateFormatter(locator).format_ticks(ticks)

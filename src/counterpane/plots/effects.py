@@ -46,7 +46,7 @@ def effects(
 
     Parameters
     ----------
-    classifier : InteractionClassifier, BoostedTables or AdditiveClassifier
+    classifier : InteractionClassifier or AdditiveClassifier
         The fitted classifier or its model.
     columns : str or list of str
         The columns of the interaction.
@@ -99,7 +99,7 @@ def top_effects(
 
     Parameters
     ----------
-    classifier : InteractionClassifier, BoostedTables or AdditiveClassifier
+    classifier : InteractionClassifier or AdditiveClassifier
         The fitted classifier or its model.
     columns : list, optional
         The interactions, each by one name or several; by default those of the largest effects.

@@ -38,6 +38,15 @@ def right(title: str, style: str = "") -> Heading:
     return Heading(title, right=True, style=style)
 
 
+def many(n: int, what: str) -> str:
+    """Return a number of things.
+
+    >>> many(1, "row"), many(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
 def mentioned(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are.
 

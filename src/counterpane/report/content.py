@@ -19,11 +19,12 @@ from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.models.edges import LEAST_SAMPLES, Edges, edges_by_share, stored_shares
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.models.mixture import Mixture, is_classifier
+from counterpane.report.drawn_links import link_record
 from counterpane.report.engines import engine_of
 from counterpane.report.measures import class_predictions, measures_of
 from counterpane.report.overview import how_learned, overview_of
 from counterpane.report.panels import MOST_STATES, panels_of, six_digits, three_digits
-from counterpane.report.picture import box_size, link_record, pictures_of
+from counterpane.report.picture import box_size, pictures_of
 from counterpane.report.rows import ReportRows, measured_links, pair_information, shares_of
 from counterpane.tools.links import ModelLinks
 from counterpane.typing import Floats

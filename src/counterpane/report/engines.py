@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,22 @@ from counterpane.report.packing import Spec, packed
 from counterpane.report.rows import shares_of
 from counterpane.typing import Floats
 
-MAX_TREE_CELLS = 2**22  # of all cliques, and of all models of a mixture together
-MAX_CLASS_NUMBERS = 2**20  # of the tables and trees of a classifier
-MOST_PLANNED = 2_000  # columns of a network whose clique tree is looked for
-DRAWN = 20_000  # rows that stand for marginals beyond the reach of exact answers
-DRAWN_CELLS = 2**27  # of these rows: fewer are drawn of many columns
+
+@dataclass(frozen=True)
+class EngineLimits:
+    """What a page may hold, and how many rows stand for marginals that are not exact."""
+
+    tree_cells: int = 2**22  # of all cliques, and of all models of a mixture together
+    class_numbers: int = 2**20  # of the tables and trees of a classifier
+    planned: int = 2_000  # columns of a network whose clique tree is looked for
+    drawn: int = 20_000  # rows that stand for marginals beyond the reach of exact answers
+    drawn_cells: int = 2**27  # of these rows: fewer are drawn of many columns
 
 
-def engine_of(model: Any) -> Spec:
+LIMITS = EngineLimits()
+
+
+def engine_of(model: Any, limits: EngineLimits = LIMITS) -> Spec:
     """The engine of a model: what kind of inference the page does, and its arrays.
 
     A model that is too large for a page gets `still`: its marginals, and a sentence that says why.
@@ -43,15 +52,15 @@ def engine_of(model: Any) -> Spec:
     'tree'
     """
     try:
-        return _engine(model)
+        return _engine(model, limits)
     except TableSizeError:
-        return _still(model)
+        return _still(model, limits)
 
 
-def _engine(model: Any) -> Spec:
+def _engine(model: Any, limits: EngineLimits) -> Spec:
     if isinstance(model, AdditiveClassifier):
-        small = model.rows is not None and class_numbers(model) <= MAX_CLASS_NUMBERS
-        return additive_engine(model) if small else _still(model)
+        small = model.rows is not None and class_numbers(model) <= limits.class_numbers
+        return additive_engine(model) if small else _still(model, limits)
     if isinstance(model, DependencyNetwork):
         arrays = {
             name: packed(_narrow(array))
@@ -59,15 +68,15 @@ def _engine(model: Any) -> Spec:
         }
         return {"kind": "gibbs", "cards": packed(model.schema.cards), "arrays": arrays}
     if not isinstance(model, Mixture):
-        return _tree(model, MAX_TREE_CELLS)
+        return _tree(model, limits.tree_cells, limits)
     if model.rows is not None:
         return average_engine(model)
     if any(isinstance(part, DependencyNetwork) for part in model.models):
-        return _still(model)
+        return _still(model, limits)
     parts: list[Spec] = []
-    left = MAX_TREE_CELLS
+    left = limits.tree_cells
     for part in model.models:
-        parts.append(_tree(part, left))
+        parts.append(_tree(part, left, limits))
         left -= parts[-1]["cells"]
     weights, fixed = packed(model.weights), int(model.fixed)
     return {"kind": "mixture", "parts": parts, "weights": weights, "fixed": fixed}
@@ -77,11 +86,11 @@ def _narrow(array: Any) -> Any:
     return array.astype(np.int32) if array.dtype == np.int64 else array
 
 
-def _tree(model: Any, most: int) -> Spec:
+def _tree(model: Any, most: int, limits: EngineLimits) -> Spec:
     """The tables of a network and a clique tree for them."""
     schema, directed = model.schema, isinstance(model, BayesianNetwork)
-    if len(schema) > MOST_PLANNED:
-        raise TableSizeError(f"{len(schema):,} columns are more than {MOST_PLANNED:,}.")
+    if len(schema) > limits.planned:
+        raise TableSizeError(f"{len(schema):,} columns are more than {limits.planned:,}.")
     factors: Sequence[Potential] = model.to_potentials()
     scopes = [p.scope for p in factors]
     tree = JunctionMarginals(factors, schema.cards).tree
@@ -110,14 +119,14 @@ def _tree(model: Any, most: int) -> Spec:
     return spec
 
 
-def _still(model: Any) -> Spec:
+def _still(model: Any, limits: EngineLimits) -> Spec:
     """Marginals, without evidence, of a model whose inference does not fit a page."""
     schema = model.schema
     marginals: list[Floats | None] = [None] * len(schema)
     if isinstance(model, AdditiveClassifier) and model.rows is not None:
         reason = (
             f"Clicks do not set evidence here: the tables and trees of this classifier have "
-            f"{class_numbers(model):,} numbers, and a page may hold {MAX_CLASS_NUMBERS:,}. The "
+            f"{class_numbers(model):,} numbers, and a page may hold {limits.class_numbers:,}. The "
             "bars are shares of training rows. The command that answers is: "
             "counterpane query MODEL COLUMN --given COLUMN=STATE"
         )
@@ -128,20 +137,20 @@ def _still(model: Any) -> Spec:
             "are not given. Learn it again with its rows (keep_rows=True), or predict complete "
             "rows with counterpane predict."
         )
-    elif len(schema) > MOST_PLANNED:
+    elif len(schema) > limits.planned:
         reason = (
-            f"Clicks do not set evidence on a page of more than {MOST_PLANNED:,} columns. The "
+            f"Clicks do not set evidence on a page of more than {limits.planned:,} columns. The "
             "command that answers is: counterpane query MODEL COLUMN --given COLUMN=STATE"
         )
-        marginals = _drawn_marginals(model)
+        marginals = _drawn_marginals(model, limits)
     else:
         reason = (
             f"Clicks do not set evidence here: exact answers of this model need more than the "
-            f"{MAX_TREE_CELLS:,} table cells that a page may hold. The bars are shares of "
-            f"{DRAWN:,} rows drawn from the model. The command that answers is: "
+            f"{limits.tree_cells:,} table cells that a page may hold. The bars are shares of "
+            f"{limits.drawn:,} rows drawn from the model. The command that answers is: "
             "counterpane query MODEL COLUMN --given COLUMN=STATE"
         )
-        marginals = _drawn_marginals(model)
+        marginals = _drawn_marginals(model, limits)
     return {
         "kind": "still",
         "cards": packed(schema.cards),
@@ -150,9 +159,9 @@ def _still(model: Any) -> Spec:
     }
 
 
-def _drawn_marginals(model: Any) -> list[Floats | None]:
+def _drawn_marginals(model: Any, limits: EngineLimits) -> list[Floats | None]:
     """The shares of states in rows drawn from a network, or None where none can be drawn."""
-    rows = min(DRAWN, max(1, DRAWN_CELLS // len(model.schema)))
+    rows = min(limits.drawn, max(1, limits.drawn_cells // len(model.schema)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

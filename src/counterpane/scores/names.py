@@ -23,15 +23,15 @@ def score_names() -> tuple[str, ...]:
     return tuple(_BY_NAME)
 
 
-def as_score(score: str | LocalScore) -> LocalScore:
-    """`score` itself, or the score of that name with its default parameters."""
-    if isinstance(score, LocalScore):
-        return score
-    if not isinstance(score, str):
+def as_score(criterion: str | LocalScore) -> LocalScore:
+    """`criterion` itself, or the score of that name with its default parameters."""
+    if isinstance(criterion, LocalScore):
+        return criterion
+    if not isinstance(criterion, str):
         raise ParameterError(
-            Setting("score", score), "; a name or a score such as BIC() is needed."
+            Setting("criterion", criterion), "; a name or a score such as BIC() is needed."
         )
     try:
-        return _BY_NAME[score.lower()]()
+        return _BY_NAME[criterion.lower()]()
     except KeyError:
-        raise unknown_name("score", score, _BY_NAME) from None
+        raise unknown_name("criterion", criterion, _BY_NAME) from None

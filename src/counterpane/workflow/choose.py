@@ -22,7 +22,7 @@ COUNTED = learners("ranker")
 RANKER = "ranker"
 """The method for links that "auto" chooses, the best of several rankers, or a counted one."""
 ALL_METHODS = ("auto", *CLASSIFIERS, *METHODS, *POSTERIORS, *FIELDS)
-SCORE = "bic"  # of networks, unless the method has a score of its own
+CRITERION = "bic"  # of networks, unless the method has a score of its own
 NARROW = 100  # columns: up to here a search takes under a second, and is repeated on samples
 
 
@@ -88,9 +88,9 @@ def check_bins(bins: int | None, method: str, discretize: str) -> None:
         )
 
 
-def make_learner(method: str, score: str | None, options: dict[str, Any]) -> Any:
-    """The learner of a method; `score` is for those that weigh networks by one."""
+def make_learner(method: str, criterion: str | None, options: dict[str, Any]) -> Any:
+    """The learner of a method; `criterion` is for those that weigh networks by one."""
     entry = find_learner(method)
     if method in METHODS or method in POSTERIORS:
-        options = {"score": score or entry.defaults.get("score", SCORE)} | options
+        options = {"criterion": criterion or entry.defaults.get("criterion", CRITERION)} | options
     return entry.make(**options)

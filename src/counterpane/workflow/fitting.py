@@ -14,10 +14,10 @@ from counterpane.workflow.posterior import PosteriorResult, affordable
 
 
 def fit_learner(
-    method: str, score: str | None, target: str | None, source: Any, options: dict[str, Any]
+    method: str, criterion: str | None, target: str | None, source: Any, options: dict[str, Any]
 ) -> Any:
     """A learner fitted to a table, or to columns."""
-    learner = make_learner(method, score, options)
+    learner = make_learner(method, criterion, options)
     if method in CLASSIFIERS:
         return learner.fit(source, target)
     if method in POSTERIORS:

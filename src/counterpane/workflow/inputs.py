@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from glob import has_magic
 from pathlib import Path
 from shlex import quote
@@ -18,22 +18,21 @@ from counterpane.counts.open import is_large, read
 from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, find_column, n_rows
 from counterpane.data.datasets import load_dataset
-from counterpane.data.encoding import Unseen, as_states, as_written
+from counterpane.data.encoding import as_states
 from counterpane.data.intervals import find_cut_points, find_step
-from counterpane.data.number_formats import NO_NUMBER, PLAIN
-from counterpane.data.prepare import ColumnsLeftOut, Prepared, prepare, words_among
+from counterpane.data.prepare import ColumnsLeftOut, Prepared, prepare
 from counterpane.data.reading import read_columns
 from counterpane.data.remote import is_url, without_secrets
-from counterpane.data.schema import formats_of
 from counterpane.data.schema_inference import cut_variable
 from counterpane.data.table import Table
 from counterpane.disk import as_path
-from counterpane.errors import Advice, DataError, Option, ParameterError, unknown_name
+from counterpane.errors import Advice, DataError, Note, Option, ParameterError, unknown_name
 from counterpane.progress import TextBar
 from counterpane.typing import Bools
 from counterpane.workflow.row_counts import count_column, repeated
 
 CUTS = ("auto", "mdl", "quantile", "none")
+TEXT_OPTIONS = ("encoding", "delimiter", "decimal", "sheet", "header")
 MANY_CLASSES = 100  # of a target, above which there must be rows enough for each
 ROWS_OF_CLASS = 5  # on average, where there are many classes
 FEW_NUMBERS = 20  # distinct integers that are states as they are
@@ -61,6 +60,28 @@ class ColumnChoices:
     def by_class(self) -> bool:
         """Whether classifiers discretize the numbers themselves, by the class."""
         return self.discretize in ("auto", "mdl", "trees")
+
+    @classmethod
+    def split(cls, options: Mapping[str, Any]) -> tuple[ColumnChoices, dict[str, Any]]:
+        """The choices among options by name, and the options of text files."""
+        own = {f.name for f in fields(cls)}
+        for name in options:
+            if name not in own and name not in TEXT_OPTIONS:
+                raise unknown_name("parameter", name, [*own, *TEXT_OPTIONS])
+        return (
+            cls(**{name: value for name, value in options.items() if name in own}),
+            {name: value for name, value in options.items() if name in TEXT_OPTIONS},
+        )
+
+    def intervals(self) -> str | None:
+        """How numbers are cut for learners that do not cut them by the class."""
+        how = "quantile" if self.discretize == "auto" else self.discretize
+        if self.bins is not None and how != "quantile":
+            raise ParameterError(
+                Option("bins"), " and ", Option("discretize", how),
+                " exclude each other; leave one out.",
+            )  # fmt: skip
+        return None if how == "none" else how
 
     def to_record(self, text: Mapping[str, Any]) -> dict[str, Any]:
         """What a model's record says of the options."""
@@ -150,7 +171,7 @@ def read_input(
     elif (large := _read_large_or_embedded(data, target, columns, text, in_memory)) is not None:
         return large
     else:
-        contents = _read_file(data, text, progress=progress)
+        contents = read_file(data, text, progress=progress)
     if columns.weights is not None:
         contents = repeated(columns_of(contents, unusable={}), columns.weights)
     prepared = prepare(
@@ -171,15 +192,19 @@ def read_input(
     counts = None if columns.weights else count_column(prepared.columns)
     if counts is not None:
         table.notes.append(
-            f"{counts} may be a number of rows, as no row of the other columns repeats: "
-            f"--weights {quote(counts)} counts each row that often."
+            Note(
+                f"{counts} may be a number of rows, as no row of the other columns repeats: ",
+                Advice(f"weights={counts!r}", f"--weights {quote(counts)}"),
+                " counts each row that often.",
+            )
         )
     if target is None and _may_be_links(columns_of(contents, unusable={})):
-        user, item = (quote(column.name) for column in columns_of(contents, unusable={}))
-        table.notes.append(
-            "The two columns may be links, such as users and the items that they chose: "
-            f"--user {user} --item {item} learns to rank items."
+        user, item = (column.name for column in columns_of(contents, unusable={}))
+        links = Advice(
+            f"user={user!r}, item={item!r}", f"--user {quote(user)} --item {quote(item)}"
         )
+        words = "The two columns may be links, such as users and the items that they chose: "
+        table.notes.append(Note(words, links, " learns to rank items."))
     return replace(table, options=columns.to_record(text))
 
 
@@ -261,124 +286,10 @@ def is_embedded(data: str) -> bool:
     return not (path.exists() or path.suffix or os.sep in data or has_magic(data))
 
 
-def _read_file(data: str, options: Mapping[str, Any], *, progress: bool) -> Any:
+def read_file(data: str, options: Mapping[str, Any], *, progress: bool) -> Any:
     """The contents of a file, with a progress bar; options as in `read_columns`."""
     with TextBar(after=1.0) if progress else nullcontext() as report:
         return read_columns(data, report=report, **options)
-
-
-def model_columns(
-    data: str,
-    text: Mapping[str, Any],
-    model: Any,
-    *,
-    by_count: bool = False,
-    progress: bool = False,
-) -> list[Column]:
-    """The columns of DATA as they are; those of a kind that has no states are left out.
-
-    Numbers in texts are read in the formats of the model's training data. With `by_count`, rows are
-    repeated by the column of counts that the model was learned with, if DATA has it.
-    """
-    if is_embedded(data):
-        return list(load_dataset(data).labels())
-    preparation = model.record.preparation
-    decimal = text.get("decimal") or preparation.decimal
-    options = {**text, "decimal": decimal, "formats": formats_of(model.schema)}
-    columns = columns_of(_read_file(data, options, progress=progress), unusable={})
-    counts = preparation.row_counts if by_count else None
-    return repeated(columns, counts) if counts in [c.name for c in columns] else columns
-
-
-def as_learned(model: Any, columns: Sequence[Column]) -> list[Column]:
-    """Columns as a model takes them: texts are the numbers and dates that they were for it."""
-    known = {variable.name: variable for variable in model.schema}
-    return [as_written(c, known[c.name]) if c.name in known else c for c in columns]
-
-
-def model_table(
-    model: Any,
-    data: str,
-    text: Mapping[str, Any],
-    *,
-    unseen: Unseen = "error",
-    progress: bool = False,
-) -> Any:
-    """The rows of DATA in the model's states; all columns of the model are needed."""
-    columns = as_learned(model, model_columns(data, text, model, by_count=True, progress=progress))
-    lacking = lacking_columns(model, columns)
-    if lacking:
-        raise DataError(
-            f"{without_secrets(data)!r} lacks columns of the model: {', '.join(lacking)}; add "
-            "them, or learn a model without them."
-        )
-    return Table.from_frame(columns, schema=model.schema, unseen=unseen)
-
-
-def lacking_columns(model: Any, columns: Sequence[Column], target: str | None = None) -> list[str]:
-    """The columns of a model, but for the target, that are not there; quoted names."""
-    names = {column.name for column in columns} | {target}
-    return [repr(name) for name in model.schema.names if name not in names]
-
-
-def data_notes(model: Any, raw: Sequence[Column], target: str | None) -> list[str]:
-    """Sentences on the columns of a model that DATA lacks, and on the cells it does not know."""
-    before, after = ({c.name: c for c in columns} for columns in (raw, as_learned(model, raw)))
-    absent = lacking_columns(model, raw, target)
-    lines = [f"Not in DATA, so summed out: {', '.join(absent)}."] if absent else []
-    formats = formats_of(model.schema)
-    for variable in model.schema:
-        if variable.name in before and variable.name != target:
-            name = variable.name
-            lines += _cell_notes(variable, before[name], after[name], formats.get(name))
-    return lines
-
-
-def _cell_notes(variable: Any, before: Column, after: Column, number_format: Any) -> Iterator[str]:
-    """Sentences on the cells of a column that were read otherwise than in training, or not."""
-    written = before.written.number if isinstance(before, Numbers) and before.written else PLAIN
-    if not written.is_plain and written != number_format:
-        yield f"Read {variable.name} as {written.words()}."
-    if isinstance(after, Numbers) and isinstance(before, Labels):
-        lost = before.codes[after.missing & text_cells(before)]
-        if lost.size:
-            yield (
-                f"Column {variable.name!r}: {lost.size:,} cells that are no "
-                f"{'date' if after.dated else 'number'}, such as "
-                f"{before.states[lost[0]]!r}, are taken as missing."
-            )
-    if isinstance(after, Numbers) and variable.cuts is None:
-        after = after.labels()
-    if isinstance(after, Labels):
-        strange = [variable.find(s) is None for s in after.states]
-        cells = int(np.append(strange, False)[after.codes].sum())
-        if cells:
-            first = after.states[strange.index(True)]
-            several = (
-                f"{cells:,} cells with states that the model does not know, such as {first!r},"
-            )
-            one = f"1 cell, {first!r}, has a state that the model does not know, and is"
-            what = one if cells == 1 else f"{several} are"
-            yield f"Column {variable.name!r}: {what} taken as unknown."
-
-
-def text_cells(column: Labels) -> Bools:
-    """Which cells hold a text that is no word for a missing number."""
-    gaps = [code for code, s in enumerate(column.states) if s is None or s in NO_NUMBER]
-    cells: Bools = (column.codes >= 0) & ~np.isin(column.codes, gaps)
-    return cells
-
-
-def kept_texts(before: Labels, after: Numbers) -> Bools:
-    """Which cells of a column of numbers hold a text that stands for a value, not for a gap.
-
-    A word such as "unknown" that occurs more than once stands for a gap; any other text may be a
-    number that was mistyped.
-    """
-    codes = [before.states.index(word) for word in words_among(before, after)]
-    gaps = [code for code in codes if (before.codes == code).sum() > 1]
-    kept: Bools = after.missing & text_cells(before) & ~np.isin(before.codes, gaps)
-    return kept
 
 
 def _with_classes(prepared: Prepared, target: str, bins: int) -> InputTable:

@@ -14,7 +14,7 @@ from counterpane.counts.open import on_card, read
 from counterpane.data.links import read_links
 from counterpane.data.prepare import Prepared
 from counterpane.data.table import Table
-from counterpane.errors import Option, ParameterError
+from counterpane.errors import Note, Option, ParameterError
 from counterpane.learners.driver import StoppedEarly
 from counterpane.learners.registry import find_learner
 from counterpane.models.record import ClassFigures
@@ -47,7 +47,7 @@ class Request:
     data: Any
     target: str | None = None
     method: str = "auto"
-    score: str | None = None
+    criterion: str | None = None
     parameters: Parameters = field(default_factory=dict)
     columns: ColumnChoices = field(default_factory=ColumnChoices)
     constraints: EdgeConstraints = field(default_factory=EdgeConstraints)
@@ -62,6 +62,7 @@ class Request:
     item: str | None = None
     keep_rows: bool = True
     progress: bool = False
+    bootstrap_seconds: float = SECONDS
 
     @property
     def links(self) -> bool:
@@ -195,7 +196,7 @@ def run_request(request: Request, tell: Callable[[str], None] = lambda note: Non
         samples = SAMPLES if method == "auto" else 0
     method, why = _choose(request, method, len(table.names))
     if why:
-        tell(f"Method {method}: {why}; --method selects another one.")
+        tell(Note(f"Method {method}: {why}; ", Option("method"), " selects another one."))
     check_bins(request.columns.bins, method, request.columns.discretize)
     source = _source(request, table, method)
     limits = request.constraints.parameters(
@@ -208,13 +209,14 @@ def run_request(request: Request, tell: Callable[[str], None] = lambda note: Non
             learner = fit_ranker(source, ranker)
         else:
             where = _on_device(source, method, request.device)
-            learner = fit_learner(method, request.score, target, where, options)
+            learner = fit_learner(method, request.criterion, target, where, options)
         interrupted = [stop for stop in stops if stop.by_user]
         words = [str(stop) for stop in interrupted]
         resampled: dict[str, Any] = {}
         if method in METHODS and samples and not words:
             resampled["bootstrap"] = add_edge_shares(
-                learner, source, samples, limit=SECONDS if request.bootstrap is None else None,
+                learner, source, samples,
+                limit=request.bootstrap_seconds if request.bootstrap is None else None,
                 seed=request.random_state or 0, stops=words,
             )  # fmt: skip
     facts = results_of(learner, source, method) | resampled

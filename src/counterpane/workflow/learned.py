@@ -7,17 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from counterpane.data import prepare
+from counterpane.errors import Advice, Note
 from counterpane.models.edges import Edge, Edges
 from counterpane.models.record import ClassFigures, LearningRecord
 from counterpane.plotting import open_explorer, write_page
 from counterpane.present.html import framed, line
+from counterpane.present.table import TextTable
 from counterpane.workflow.choose import CLASSIFIERS
-from counterpane.workflow.inputs import InputTable, model_columns, title_of_data
+from counterpane.workflow.inputs import InputTable, title_of_data
 from counterpane.workflow.leaks import leaking_column
+from counterpane.workflow.model_rows import rows_for
 from counterpane.workflow.results import has_parts
+from counterpane.workflow.tables import measure_table, model_size, part_tables
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,10 +110,28 @@ class Learned:
         notes = learning_notes(self.schema, self.table, getattr(self.learner, "missing_note_", ""))
         why = self.facts.get("why")
         notes += [f"Method {self.method}: {why}."] if why else []
-        if self.leak:
-            target = self.facts["target"]
-            notes.append(f"{self.leak} alone nearly tells {target}: is it known when you predict?")
-        return notes
+        return [*notes, *([self.caution] if self.caution else [])]
+
+    @property
+    def caution(self) -> str:
+        """What to check if one column nearly tells the class; else empty."""
+        if not self.leak:
+            return ""
+        drop = Advice(f"drop=[{self.leak!r}]", f"--drop {quote(self.leak)}")
+        words = f"{self.leak} alone nearly tells {self.facts['target']}. Is it known when you "
+        return Note(words, "predict? ", drop, " learns without it.")
+
+    def tables(self) -> list[TextTable]:
+        """Return what `counterpane learn` prints: the parts of the model, and its measures."""
+        parts = part_tables(self)
+        if self.measures is not None:
+            parts.append(measure_table(self.measures, self.learner.classes_.tolist()))
+        return parts
+
+    @property
+    def size(self) -> str:
+        """The size of the model in words."""
+        return model_size(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file; `counterpane.load` reads it back."""
@@ -130,7 +153,7 @@ class Learned:
     def _rows(self) -> Any:
         """The data as a page reads them."""
         if isinstance(self.data, str):
-            return model_columns(self.data, self.text, self.model, by_count=True)
+            return rows_for(self.model, self.data, **self.text).counted()
         return self.data
 
     def _titled(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -138,15 +161,13 @@ class Learned:
         return {"title": title} | options
 
     def __repr__(self) -> str:
-        shown = [f"{self.model!r}, learned by {self.method}"]
-        shown += [str(self.edges)] if self.edges else []
-        shown += [repr(self.measures)] if self.measures is not None else []
-        return "\n".join(shown)
+        first = f"{self.model!r}, learned by {self.method}"
+        return "\n".join([first, *(table.to_text() for table in self.tables())])
 
     def _repr_html_(self) -> str:
         parts = [self.model._repr_html_()]
         if self.measures is not None:
-            parts.append(self.measures._repr_html_())
+            parts.append(self.tables()[-1].to_html())
         return framed(f"Learned by {self.method}", *parts, *map(line, self.notes))
 
 

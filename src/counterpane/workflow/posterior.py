@@ -17,7 +17,7 @@ class PosteriorResult:
         self.learner = learner
         self.model_ = learner.best_model_
         self.score_ = learner.best_score_
-        self.score = vars(learner)["score"]
+        self.criterion = learner.criterion
         self.strengths_ = self.model_.edge_strengths()
         self.missing_note_ = learner.missing_note_
         shares = tuple(learner.edges_[:MAX_EDGES])

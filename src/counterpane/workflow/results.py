@@ -33,7 +33,7 @@ def results_of(learner: Any, source: Any, method: str) -> dict[str, Any]:
     if method in METHODS or method in POSTERIORS:
         return facts | {
             "edges": learner.strengths_.to_dicts(),
-            "score": {"name": vars(learner)["score"], "value": learner.score_},
+            "score": {"name": learner.criterion, "value": learner.score_},
             "parameters": model.dag.n_parameters(model.schema.cards),
             **(learner.to_dict() if method in POSTERIORS else {}),
         }

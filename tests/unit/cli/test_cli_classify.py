@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 
 import counterpane as cp
-from counterpane.cli import predict, tables
-from counterpane.workflow import choose
+from counterpane.cli import predict
+from counterpane.workflow import choose, csv_text
 
 METHODS = ["naive-bayes", "tan", "bnc", "markov", "interaction"]
 
@@ -133,12 +133,13 @@ def test_losses_are_of_the_rows_that_tell_their_class(run, cars: Path, tmp_path:
     assert some["accuracy"] == whole["accuracy"]
 
 
-def test_a_long_file_is_written_in_chunks(run, cars: Path, monkeypatch) -> None:
+def test_a_long_file_is_written_in_chunks(run, cars: Path) -> None:
     run("learn", "cars.csv", "--target", "kind", "--method", "naive-bayes", "-o", "m.cp")
     whole = run("predict", "m.cp", "cars.csv", "--keep")[1]
-    monkeypatch.setattr(tables, "CHUNK", 7)
-    assert run("predict", "m.cp", "cars.csv", "--keep")[1] == whole
-    assert whole.count("\n") == 201
+    lines = cp.rows_for(cp.load("m.cp"), "cars.csv").predict().lines(keep=True, block=9)
+    chunks = list(csv_text.csv_chunks(lines, chunk=7))
+    assert b"".join(chunks).decode() == whole
+    assert whole.count("\n") == 201 and len(chunks) == 29
 
 
 def test_any_network_predicts_any_of_its_columns(run) -> None:

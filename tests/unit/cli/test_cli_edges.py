@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import counterpane as cp
-from counterpane.workflow import learn
+from counterpane.cli.app import with_option_names
+from counterpane.workflow.learn import Request, run_request
 
 
 def listed(out: str) -> dict[frozenset[str], str]:
@@ -52,19 +53,15 @@ def test_a_share_has_its_number_of_samples(run, tmp_path: Path) -> None:
     assert cp.load(tmp_path / "m.cp").record.edge_shares[0].samples == 20
 
 
-def test_shares_of_too_few_samples_are_not_shown(run, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(learn, "SECONDS", 1e-9)
-    code, out, err = run("learn", "titanic", "-o", "m.cp")
-    assert code == 0
-    assert "%" not in out
-    assert (
-        "No shares are shown: 1 bootstrap sample done within 1e-09 s; at least 20 are needed" in out
-    )
-    assert "stopped" not in err
-    assert cp.load(tmp_path / "m.cp").record.edge_shares == ()
-    facts = json.loads(run("learn", "titanic", "-o", "m.cp", "--json")[1])
-    assert facts["bootstrap"]["samples"] == 1
-    assert facts["edges"][0]["samples"] is None
+def test_shares_of_too_few_samples_are_not_shown(run) -> None:
+    learned = run_request(Request("titanic", bootstrap_seconds=1e-9))
+    assert not learned.stopped and learned.record.edge_shares == ()
+    assert learned.facts["bootstrap"]["samples"] == 1 and learned.edges[0].samples is None
+    (table,) = learned.tables()
+    few = "No shares are shown: 1 bootstrap sample done within 1e-09 s; at least 20 are needed. "
+    assert table.notes[0] == f"{few}bootstrap=20 takes as long as it needs."
+    assert with_option_names(table.notes[0]) == f"{few}--bootstrap 20 takes as long as it needs."
+    assert "samples" not in str(table.rows)
     _, out, _ = run("learn", "titanic", "--bootstrap", "19", "-o", "m.cp")
     assert "No shares are shown: 19 bootstrap samples; at least 20 are needed." in out
     assert "%" not in out

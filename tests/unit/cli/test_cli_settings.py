@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 import counterpane as cp
-from counterpane.cli.settings import fits_type, parameter_type, read_settings, type_words
+from counterpane.cli.settings import fits_type, read_settings, type_words
 from counterpane.errors import ParameterError, UnknownNameError
+from counterpane.learners.estimator import parameter_types
 from counterpane.learners.registry import LEARNERS, find_learner
 from error_checks import raises
 
@@ -52,7 +53,7 @@ def test_values_have_the_types_of_the_parameters() -> None:
         ("order-mcmc", "partition=2", "true or false; by default True"),
         ("exact-posterior", "prior=flat", "'uniform' or 'order'"),
         ("hill-climb", "tabu", "has no value; write it as name=value"),
-        ("hill-climb", "score=k2", "use the option --score"),
+        ("hill-climb", "criterion=k2", "use the option --score"),
         ("hill-climb", "n_jobs=2", "use the option --jobs"),
         ("order-mcmc", "random_state=2", "use the option --seed"),
         ("interaction", "bootstrap=2", "use the option --bootstrap"),
@@ -84,7 +85,7 @@ def test_every_parameter_of_every_method_has_a_type_and_takes_its_default() -> N
         if entry.task == "ranker":
             continue
         for name, default in entry.learner_class._parameters().items():
-            kind = parameter_type(entry.learner_class, name)
+            kind = parameter_types(entry.learner_class)[name]
             assert kind is Any or type_words(kind), (entry.name, name)
             if isinstance(default, str | int | float | bool | type(None)):
                 assert fits_type(default, kind), (entry.name, name, kind)

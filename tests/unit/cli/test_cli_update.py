@@ -77,5 +77,5 @@ def test_a_dropped_column_in_a_tier_is_named(run, halves):
     words = ("learn", "first.csv", "--drop", "week", "--tier", "week,wet", "--tier", "slow")
     code, _, errors = run(*words)
     assert code == 2 and "'week' is dropped by --drop and named in a constraint" in errors
-    with pytest.raises(ParameterError, match="an InteractionClassifier without a trace"):
+    with raises(ParameterError, about="InteractionClassifier"):
         cp.plots.trace(cp.InteractionClassifier())

@@ -6,6 +6,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import CounterpaneError
+from error_checks import raises
 
 
 def rows_of(table):
@@ -53,10 +54,10 @@ def test_a_two_slice_network_points_forwards():
 
 @pytest.mark.parametrize(
     ("k", "by", "message"),
-    [(0, None, "k=0; one or more"), (9, None, "has 4 rows; at least 10"),
+    [(0, None, "k=0"), (9, None, "4 rows"),
      (1, "q", "'q'")],
 )  # fmt: skip
 def test_odd_input_is_refused_in_a_sentence(k, by, message):
     table = cp.read({"a": list("xyxy"), "b": list("uuvv")})
-    with pytest.raises(CounterpaneError, match=message):
+    with raises(CounterpaneError, about=message):
         cp.lagged(table, k, by=by)

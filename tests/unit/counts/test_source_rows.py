@@ -53,7 +53,7 @@ def test_a_checkpoint_of_other_data_of_the_same_size_is_refused(tmp_path):
     learner = cp.HillClimb(time_limit=1e-9, checkpoint=path)
     with pytest.warns(cp.StoppedEarly):
         learner.fit(stream(make_table()))
-    with pytest.raises(cp.CounterpaneError, match="checkpoint"):
+    with raises(cp.CounterpaneError, about="fit.cp"):
         cp.HillClimb(checkpoint=path).fit(stream(make_table(seed=1)))
     cp.HillClimb(checkpoint=path).fit(stream(make_table()))
 
@@ -77,17 +77,17 @@ def test_classes_that_are_whole_numbers_stay_such(kind):
 def test_classes_of_a_source_are_named(kind):
     table = make_table()
     source = stream(table)
-    with pytest.raises(DataError, match=r"y is of type ndarray.*names the column"):
+    with raises(DataError, about="ndarray"):
         kind().fit(source, np.zeros(300))
-    with pytest.raises(DataError, match="requires y"):
+    with raises(DataError, about="requires"):
         kind().fit(source)
     with raises(UnknownNameError, parameter="column", value="x7"):
         kind().fit(source, "x7")
-    with pytest.raises(ParameterError, match="sample_weight"):
+    with raises(ParameterError, about="sample_weight"):
         kind().fit(source, "x2", np.ones(300))
-    with pytest.raises(DataError, match="no columns beside the class"):
+    with raises(DataError, about="class"):
         kind().fit(stream(table.select([2])), "x2")
-    with pytest.raises(DataError, match="the class 'x2' of some rows is missing"):
+    with raises(DataError, about="'x2'"):
         kind().fit(stream(make_table(missing=0.1)), "x2")
 
 
@@ -97,7 +97,7 @@ def test_a_policy_unknown_to_classifiers_is_refused():
     gaps = make_table(missing=0.1)
     told = gaps.take(gaps.codes[2] < 2)
     source = StreamCounts(told.schema, lambda: [told])
-    with pytest.raises(DataError, match="column 'x1' has missing cells"):
+    with raises(DataError, about="'x1'"):
         cp.TAN(missing="error").fit(source, "x2")
 
 
@@ -120,7 +120,7 @@ def test_classifiers_by_counts_need_no_rows(monkeypatch):
         again = kind(smoothing="even").fit(table, "x2").predict_log_proba(table)
         assert np.array_equal(found, again)
         assert kind().fit(stream(table), "x2").share_ == 1.0  # no rows to choose it by
-    with pytest.raises(TableSizeError, match="distinct rows of 4 columns"):
+    with raises(TableSizeError, about="4 columns"):
         cp.BayesNetClassifier().fit(stream(table), "x2")
 
 
@@ -147,7 +147,7 @@ def test_scores_of_a_source_are_those_of_its_rows():
     table = make_table()
     fitted = cp.NaiveBayes().fit(table, "x2")
     assert fitted.score(stream(table), "x2") == fitted.score(table, "x2")
-    with pytest.raises(DataError, match="rows of a StreamCounts have no order to predict"):
+    with raises(DataError, about="StreamCounts"):
         fitted.predict(stream(table))
 
 
@@ -197,7 +197,7 @@ def test_families_are_scored_on_the_rows_they_have_in_a_source():
     codes[1] = 3
     hidden = Table(table.schema, codes)
     for given in (hidden, stream(hidden)):
-        with pytest.raises(DataError, match="column 'x1' has no cell that is not missing"):
+        with raises(DataError, about="'x1'"):
             cp.HillClimb("nal", missing="available").fit(given)
 
 

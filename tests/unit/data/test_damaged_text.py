@@ -11,6 +11,7 @@ import pytest
 import counterpane as cp
 from counterpane.data.prepare import GAP_WORDS
 from counterpane.data.readers.text_files import BytesReplaced
+from error_checks import warns
 
 TOWNS = ["Čatež", "Škofja Loka", "Žalec"]
 
@@ -28,8 +29,7 @@ def test_one_bad_byte_changes_one_character(tmp_path, packed):
     path = tmp_path / ("towns.csv.gz" if packed else "towns.csv")
     path.write_bytes(gzip.compress(data) if packed else data)
     line = data[:place].count(b"\n") + 1
-    words = rf"1 byte is not valid UTF-8, the first at byte {place} \(line {line}\).*encoding=…"
-    with pytest.warns(BytesReplaced, match=words):
+    with warns(BytesReplaced, about=(f"byte {place}", f"line {line}")):
         table = cp.read(path)
     assert set(TOWNS) < set(table.schema["town"].states)
     (other,) = set(table.schema["town"].states) - set(TOWNS)

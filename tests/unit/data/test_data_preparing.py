@@ -16,7 +16,7 @@ from counterpane.data.prepare import ColumnsLeftOut, cut_notes, prepare
 from counterpane.data.reading import read_columns
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import DataError, FileFormatError, ParameterError, UnknownNameError
-from error_checks import raises
+from error_checks import raises, warns
 
 N = 100
 KIND = ["a", "b"] * (N // 2)
@@ -74,7 +74,7 @@ def test_small_tables_have_no_ids() -> None:
 def test_many_states_need_many_rows() -> None:
     states = [f"s{i % 200}" for i in range(2000)]
     assert prepare({"a": states}).left_out == {}
-    with pytest.raises(DataError, match="no column is left to learn from; left out: 'a' \\(too"):
+    with raises(DataError, about="'a'"):
         prepare({"a": [f"s{i % 300}" for i in range(5000)]})
 
 
@@ -149,10 +149,10 @@ def test_new_texts_are_read_as_they_were() -> None:
 def test_mistakes() -> None:
     with raises(UnknownNameError, parameter="column", value="kin"):
         prepare({"kind": KIND}, keep=["kin"])
-    with pytest.raises(DataError, match="no rows"):
+    with raises(DataError, about="rows"):
         prepare({"kind": []})
     column = prepare({"kind": KIND}).columns[0]
-    with pytest.raises(DataError, match="'kind' occurs 2 times"):
+    with raises(DataError, about="'kind'"):
         prepare([column, column])
     with raises(ParameterError, parameter="on_unusable", value="skip"):
         cp.read({"a": KIND}, on_unusable="skip")
@@ -160,9 +160,9 @@ def test_mistakes() -> None:
 
 def test_read_drops_where_asked_and_names_what_it_drops() -> None:
     frame = pl.DataFrame({"id": range(N), "kind": KIND, "list": [[1]] * N})
-    with pytest.raises(DataError, match="'list' holds List"):
+    with raises(DataError, about="'list'"):
         cp.read(frame, discretize=None)
-    with pytest.warns(ColumnsLeftOut, match=r"'list' \(List.*'id' \(names the rows"):
+    with warns(ColumnsLeftOut, about=("'list'", "'id'")):
         table = cp.read(frame, discretize=None, on_unusable="drop")
     assert table.schema.names == ("kind",)
     table = cp.read({"w": list(range(1, N + 1)), "kind": KIND}, weights="w", on_unusable="drop")
@@ -182,10 +182,10 @@ def test_blank_names_and_strange_bytes(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(",kind\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(N)))
     assert list(prepare(read_columns(path)).left_out) == ["column 1"]
-    with pytest.raises(FileFormatError, match="no name in the header"):
+    with raises(FileFormatError, about="t.csv"):
         cp.read(path, discretize=None)
     path.write_bytes(b"a,b\n\x8f,\xff\n")
-    with pytest.raises(FileFormatError, match="not utf-8-sig text"):
+    with raises(FileFormatError, about="t.csv"):
         prepare(read_columns(path))
 
 

@@ -18,7 +18,7 @@ from counterpane.data.excel import SheetChosen
 from counterpane.data.headers import HeaderGuessed
 from counterpane.data.reading import read_columns
 from counterpane.errors import DataError, FileFormatError, MissingExtraError, ParameterError
-from error_checks import raises
+from error_checks import raises, warns
 
 ROWS = [
     {"id": i, "height": i / 7, "kind": "ab"[i % 2], "seen": i % 3 == 0, "n": i % 4}
@@ -76,7 +76,7 @@ def test_cells_of_json(tmp_path: Path) -> None:
 def test_lists_in_json_are_refused_or_left_out(run, tmp_path: Path) -> None:
     records = [{**row, "tags": ["x"], "more": {"y": 1}} for row in ROWS]
     lines(tmp_path / "t.jsonl", records)
-    with pytest.raises(DataError, match="column 'tags' holds list values"):
+    with raises(DataError, about="'tags'"):
         cp.read(tmp_path / "t.jsonl", discretize="quantile")
     code, out, _ = run("learn", "t.jsonl", "--target", "kind")
     assert code == 0
@@ -103,7 +103,7 @@ def test_damaged_json(tmp_path: Path, text: str, words: str) -> None:
 
 def test_sheets(tmp_path: Path) -> None:
     path = workbook(tmp_path / "t.xlsx", {"one": [["a"], ["x"]], "two": [["b"], ["y"]]})
-    with pytest.warns(SheetChosen, match="has 2 sheets; 'one' was read, and not 'two'"):
+    with warns(SheetChosen, about=("'one'", "'two'")):
         assert cp.read(path).schema.names == ("a",)
     assert cp.read(path, sheet="two").schema.names == ("b",)
     assert cp.read(path, sheet=1).schema.names == ("a",)
@@ -113,8 +113,8 @@ def test_sheets(tmp_path: Path) -> None:
     rows = [["Orders of 2024"], [], ["kind", "size"], *(["ab"[i % 2], i] for i in range(30))]
     book = workbook(tmp_path / "b.xlsx", {"read me": notes, "orders": rows})
     with (
-        pytest.warns(SheetChosen, match=r"'orders' was read, and not 'read me'\. sheet=… reads"),
-        pytest.warns(HeaderGuessed, match="the first line is above the names .*'Orders of 2024'"),
+        warns(SheetChosen, about=("'orders'", "'read me'")),
+        warns(HeaderGuessed, about="'Orders of 2024'"),
     ):
         assert cp.read(book, drop=["size"]).schema.names == ("kind",)
     with raises(ParameterError, parameter="sheet", value="3"):
@@ -134,7 +134,7 @@ def test_messy_sheets(tmp_path: Path) -> None:
         ["y", None, None, 2.5, 3, None, "extra"],
     ]
     path = workbook(tmp_path / "t.xlsx", {"only": rows})
-    with pytest.raises(FileFormatError, match="column 7 has no name"):
+    with raises(FileFormatError, about="column 7"):
         cp.read(path, discretize=None)
     name, when, value, five, last = columns_of(read_columns(path))
     assert (name.name, five.name, last.name) == ("name", "5", "column 7")
@@ -145,21 +145,21 @@ def test_messy_sheets(tmp_path: Path) -> None:
 
 
 def test_empty_and_double_columns(tmp_path: Path) -> None:
-    with pytest.raises(FileFormatError, match="is empty"):
+    with raises(FileFormatError, about="a.xlsx"):
         cp.read(workbook(tmp_path / "a.xlsx", {"only": []}))
     double = workbook(tmp_path / "b.xlsx", {"only": [["a", "a"], [1, 2]]})
-    with pytest.raises(DataError, match="'a' occurs 2 times"):
+    with raises(DataError, about="'a'"):
         cp.read(double, discretize=None)
-    with pytest.warns(HeaderGuessed, match=r"the later are called 'a \(2\)'"):
+    with warns(HeaderGuessed, about="'a (2)'"):
         assert cp.read(double).schema.names == ("a", "a (2)")
-    with pytest.raises(DataError, match="no rows"):
+    with raises(DataError, about="rows"):
         cp.read(workbook(tmp_path / "c.xlsx", {"only": [["a", "b"]]}))
 
 
 def test_without_openpyxl(tmp_path: Path, monkeypatch) -> None:
     path = workbook(tmp_path / "t.xlsx", {"one": [["a"], ["x"]]})
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'counterpane\[excel\]'"):
+    with raises(MissingExtraError, about=("'counterpane[excel]'", "counterpane[excel]")):
         cp.read(path)
 
 

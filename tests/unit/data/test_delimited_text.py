@@ -22,6 +22,7 @@ from counterpane.data.readers import text, text_files
 from counterpane.data.readers.text import DelimitedText, read_delimited
 from counterpane.data.readers.text_files import FileOptions
 from counterpane.errors import FileFormatError
+from error_checks import raises
 
 CELLS = [
     ["1", "2", "-3", "+4", "0", "17"],
@@ -145,10 +146,10 @@ def test_a_row_that_is_too_long(tmp_path, monkeypatch, small):
     monkeypatch.setattr(text, "MOST_ROW_BYTES", 50)
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n" + '3,"4\n' + "5,6\n" * 100)
-    with pytest.raises(FileFormatError, match=r"line 3: a row has more than 50 bytes"):
+    with raises(FileFormatError, about="line 3"):
         read_delimited(path, FileOptions())
     path.write_text("a" * 200)
-    with pytest.raises(FileFormatError, match=r"line 1: a row has more than 50 bytes"):
+    with raises(FileFormatError, about="line 1"):
         read_delimited(path, FileOptions())
 
 
@@ -178,7 +179,7 @@ def test_bad_bytes(tmp_path, small):
     path.write_bytes("a,b\nü,1\n".encode() + b"\xc3,2\n\xff\xfe,3\n")
     for piece in (1, 4, 100):
         small(piece=piece)
-        with pytest.raises(FileFormatError, match="is not utf-8-sig text"):
+        with raises(FileFormatError, about="t.csv"):
             read_delimited(path, FileOptions())
         column, _ = read_delimited(path, FileOptions(damaged=True))
         assert column.states == ("ü", "\ufffd", "\ufffd\ufffd")
@@ -199,7 +200,7 @@ def test_lines_above_and_below_the_header(tmp_path, small):
     path.write_text("\n".join(["", "A survey", "", "id,kind,size", *data, "1,2"]))
     with (
         pytest.warns(HeaderGuessed),
-        pytest.raises(FileFormatError, match="line 45: 2 fields where the header has 3"),
+        raises(FileFormatError, about=("line 45", "2 fields")),
     ):
         DelimitedText(path, FileOptions())
     assert DelimitedText(path, FileOptions(header=False, delimiter="|")).names == ("column 1",)
@@ -209,5 +210,5 @@ def test_a_packed_file_that_swells(tmp_path, monkeypatch):
     monkeypatch.setattr("counterpane.disk.SAFE_BYTES", 2**20)
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 2**20))
-    with pytest.raises(FileFormatError, match="unpacks to more than 200 times its size"):
+    with raises(FileFormatError, about="200"):
         read_delimited(path, FileOptions())

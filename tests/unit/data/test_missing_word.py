@@ -49,7 +49,7 @@ def test_impossible_evidence():
     schema = cp.Schema([cp.Variable("a", ("x", None)), *cp.Schema.from_cards([2, 2])])
     tables = [[0.5, 0.5], [[0.5, 0.5], [1.0, 0.0]], [0.5, 0.5]]
     network = cp.BayesianNetwork(schema, cp.Dag(3, [(0, 1)]), tables)
-    with pytest.raises(EvidenceError, match=r"a=\(missing\), x0=1 has probability zero"):
+    with raises(EvidenceError, about=("a=(missing)", "x0=1")):
         network.query("x1", {"a": None, "x0": 1})
 
 

@@ -21,6 +21,7 @@ from counterpane.drawing.layout import (
 )
 from counterpane.drawing.svg import arrow, edge_curve, graph_svg, svg_path
 from counterpane.errors import GraphError
+from error_checks import raises
 from reference.drawing_reference import crossings, cut_boxes, on_border, overlapping
 
 
@@ -108,11 +109,11 @@ def test_components_and_single_nodes_stand_apart_in_rows():
 
 
 def test_unknown_nodes_loops_and_repeats_are_refused():
-    with pytest.raises(GraphError, match=r"\('a', 'x'\) ends at a node that is not"):
+    with raises(GraphError, about="('a', 'x')"):
         lay_out_graph("ab", [("a", "x")], directed=True)
-    with pytest.raises(GraphError, match="'a' has an edge to itself"):
+    with raises(GraphError, about="'a'"):
         lay_out_graph("ab", [("a", "a")], directed=True)
-    with pytest.raises(GraphError, match="3 nodes have 2 names"):
+    with raises(GraphError, about=("3 nodes", "2 names")):
         lay_out_graph("aba", [], directed=True)
 
 

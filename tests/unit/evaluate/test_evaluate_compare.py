@@ -12,7 +12,7 @@ import pytest
 
 import counterpane as cp
 from counterpane.errors import MissingExtraError, ParameterError, UnknownNameError
-from error_checks import raises
+from error_checks import raises, warns
 
 TITANIC = cp.load_dataset("titanic")
 
@@ -128,7 +128,7 @@ def test_a_picture(found, tmp_path) -> None:
 
 def test_a_picture_without_matplotlib(found, monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"counterpane\[plot\]"):
+    with raises(MissingExtraError, about="counterpane[plot]"):
         found.plot()
 
 
@@ -170,19 +170,19 @@ def test_two_of_a_class_and_progress() -> None:
     ("options", "words"),
     [
         ({"folds": 1}, "folds=1"),
-        ({"folds": 3000}, "folds=3000 of 2201 rows"),
+        ({"folds": 3000}, "folds=3000"),
         ({"holdout": 0}, "holdout=0"),
         ({"holdout": 1.5}, "holdout=1.5"),
-        ({"holdout": 0.0001}, "leaves rows on both sides"),
+        ({"holdout": 0.0001}, "holdout=0.0001"),
     ],
 )
 def test_mistakes(options, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
+    with raises(ParameterError, about=words):
         cp.evaluate.compare([cp.ChowLiu()], TITANIC, **options)
 
 
 def test_no_learner_and_no_such_class() -> None:
-    with pytest.raises(ParameterError, match="no learner"):
+    with raises(ParameterError, about="learner"):
         cp.evaluate.compare([], TITANIC)
     with raises(UnknownNameError, parameter="column", value="survive"):
         cp.evaluate.compare([cp.ChowLiu()], TITANIC, "survive")
@@ -202,7 +202,7 @@ class Stopping(cp.ChowLiu):
 
 
 def test_ctrl_c_keeps_the_folds_that_are_done() -> None:
-    with pytest.warns(cp.StoppedEarly, match="comparing was stopped .* after 2 of 5 folds"):
+    with warns(cp.StoppedEarly, about="5 folds"):
         found = cp.evaluate.compare({"a": cp.ChowLiu(), "b": Stopping()}, TITANIC)
     assert {name: len(fits) for name, fits in found.fits.items()} == {"a": 2, "b": 2}
     assert found.folds == 2
@@ -217,14 +217,14 @@ def test_a_time_limit_does_not_stop_the_others() -> None:
             warnings.warn("searching was stopped (time limit)", cp.StoppedEarly, 2)
             return super().fit(X, y)
 
-    with pytest.warns(cp.StoppedEarly, match="time limit"):
+    with warns(cp.StoppedEarly, about="time limit"):
         found = cp.evaluate.compare([Late()], TITANIC, folds=3)
     assert len(found.fits["Late"]) == 3
 
 
 def test_a_classifier_has_no_likelihood_of_rows() -> None:
     model = cp.InteractionClassifier().fit(TITANIC, "survived").model_
-    with pytest.raises(ParameterError, match="tells one column by the others"):
+    with raises(ParameterError, about="AdditiveClassifier"):
         cp.evaluate.pll(model, TITANIC)
 
 

@@ -119,7 +119,7 @@ def test_the_prior_keeps_scores_finite():
     for how in ({"prior": 0.0}, {"method": "exact"}):
         hard = cmll(model, odd, groups=2, **how)
         assert (hard.mean, hard.standard_error) == (-math.inf, math.inf)
-    with pytest.raises(EvidenceError, match="no state is possible"):
+    with raises(EvidenceError, about="'x0'"):
         pll(
             MarkovNetwork(Schema.from_cards([2]), [Potential((0,), [-np.inf, -np.inf])]),
             np.array([[0]]),
@@ -139,9 +139,9 @@ def test_what_is_refused(model, table):
     codes = table.codes.copy()
     codes[1, 5] = 3
     for score in (pll, normalized_pll, cmll):
-        with pytest.raises(DataError, match="column 'x1' has missing cells"):
+        with raises(DataError, about="'x1'"):
             score(model, Table(table.schema, codes))
-    with pytest.raises(ParameterError, match="name each variable of the model once"):
+    with raises(ParameterError, about="groups"):
         cmll(model, table, groups=[["x0"], ["x1", "x0"]])
     with raises(UnknownNameError, parameter="column", value="x9"):
         cmll(model, table, groups=[["x9"]])

@@ -16,6 +16,7 @@ from counterpane.evaluate import (
 )
 from counterpane.graphs import Dag, cpdag
 from counterpane.models import BayesianNetwork
+from error_checks import raises
 
 
 def random_dag(rng: np.random.Generator, n: int) -> Dag:
@@ -60,7 +61,7 @@ def test_networks_are_matched_by_name() -> None:
     one = chain("abc", [(0, 1), (2, 1)])  # a → b ← c
     same = chain("bca", [(2, 0), (1, 0)])
     assert structural_hamming_distance(one, same) == 0
-    with pytest.raises(GraphError, match="different variables"):
+    with raises(GraphError, about="variables"):
         hamming_distance(one, chain("abd", []))
-    with pytest.raises(GraphError, match="cannot compare"):
+    with raises(GraphError, about="BayesianNetwork"):
         hamming_distance(one, one.dag)

@@ -9,6 +9,7 @@ import pytest
 
 from counterpane.errors import EvidenceError, ParameterError, ScopeError
 from counterpane.features import Blanket, Potential, Rules, Tree
+from error_checks import raises
 from reference import conversion_reference as reference
 
 CARDS = [2, 3, 2]
@@ -36,7 +37,7 @@ def all_codes(cards):
 def test_a_tree_is_final_and_says_what_it_is():
     tree = small()
     assert repr(tree) == "Tree(target=0, 3 leaves, depth 2)"
-    with pytest.raises(ValueError, match="read-only"):
+    with raises(ValueError, about="read-only"):
         tree.log_values[0] = 0
     assert repr(Tree([3], 0, [-1], [0], [LEAF], np.zeros((1, 3)))).endswith("1 leaves, depth 0)")
 
@@ -138,7 +139,7 @@ def test_conditionals_serve_one_variable():
     assert blanket.neighbors(0) == () and blanket.neighbors(1) == (0,)  # the rules are free of b
     flat = np.exp(blanket.full_conditionals([[1], [0], [1]]))
     np.testing.assert_allclose(flat, [[0.5, 0.5, 0.2, 0.8, 0.5, 0.5]])
-    with pytest.raises(ParameterError, match="no joint log-potential; convert the dep"):
+    with raises(ParameterError, about="log-potential"):
         blanket.log_potential([[1], [0], [1]])
 
 
@@ -147,7 +148,7 @@ def test_only_what_a_tree_asks_must_be_there():
     assert blanket.neighbors(0) == (1, 2)
     assert repr(blanket) == "Blanket(3 variables, 0 potentials, 0 rules, 1 trees)"
     blanket.full_conditionals([[0], [3], [0]], [1])  # b depends on nothing
-    with pytest.raises(Exception, match="column 'b', row 0: the cell is missing"):
+    with raises(Exception, about=("'b'", "row 0")):
         blanket.full_conditionals([[0], [3], [0]], [0])
 
 
@@ -157,7 +158,7 @@ def test_a_leaf_may_forbid_states():
     blanket = Blanket.of_conditionals([2], [[never]])
     assert np.exp(blanket.full_conditionals([[0]])).tolist() == [[0.0, 1.0]]
     other = Tree([2], 0, [-1], [0], [LEAF], [[0.0, -np.inf]])
-    with pytest.raises(EvidenceError, match="variable 0, row 0: no state is possible"):
+    with raises(EvidenceError, about=("variable 0", "row 0")):
         Blanket.of_conditionals([2], [[never, other]]).full_conditionals([[0]])
 
 
@@ -188,7 +189,7 @@ def test_what_is_no_tree_is_refused(changes, message):
 
 
 def test_nodes_that_go_round_are_refused():
-    with pytest.raises(ParameterError, match="only 1 of the 5 nodes can be reached"):
+    with raises(ParameterError, about="5 nodes"):
         Tree(
             CARDS, 0, [-1, 1, 1, -1, -1], [0] * 5, [LEAF, (2, 3), (1, 4), LEAF, LEAF],
             np.zeros((5, 2)),
@@ -196,11 +197,11 @@ def test_nodes_that_go_round_are_refused():
 
 
 def test_a_tree_serves_its_target_only():
-    with pytest.raises(ScopeError, match="cannot be part of the conditional of variable 1"):
+    with raises(ScopeError, about="variable 1"):
         Blanket.of_conditionals(CARDS, [[], [small()], []])
-    with pytest.raises(ScopeError, match="cannot be part of a joint log-potential"):
+    with raises(ScopeError, about="log-potential"):
         Blanket(CARDS, [small()])
-    with pytest.raises(ScopeError, match="other numbers of states"):
+    with raises(ScopeError, about="states"):
         Blanket.of_conditionals([2, 3, 3], [[small()], [], []])
-    with pytest.raises(ScopeError, match="2 conditionals were given for 3 variables"):
+    with raises(ScopeError, about=("2 conditionals", "3 variables")):
         Blanket.of_conditionals(CARDS, [[], []])

@@ -14,6 +14,7 @@ from counterpane.graphs import (
     cpdag,
     same_class,
 )
+from error_checks import raises
 from reference.graph_reference import classes, random_dag, signature
 
 
@@ -60,14 +61,14 @@ def test_extension_honors_directions_that_are_not_complete():
     ],
 )
 def test_patterns_without_extension_are_refused(pattern):
-    with pytest.raises(GraphError, match="cannot all be directed"):
+    with raises(GraphError, about="directed"):
         consistent_extension(pattern)
 
 
 def test_malformed_patterns_are_refused():
-    with pytest.raises(GraphError, match="directed part has 2 nodes, the undirected one 3"):
+    with raises(GraphError, about="2 nodes"):
         Cpdag(Dag(2), UndirectedGraph(3))
-    with pytest.raises(GraphError, match="nodes 0 and 1 have a directed and an undirected edge"):
+    with raises(GraphError, about="directed"):
         Cpdag(Dag(2, [(1, 0)]), UndirectedGraph(2, [(0, 1)]))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import comb
 
 import numpy as np
-import pytest
 
 from counterpane.errors import ScopeError, TableSizeError
 from counterpane.graphs import degrees_of_freedom, face_coefficients, faces, region_graph
+from error_checks import raises
 from reference.graph_reference import all_intersections, coefficient, subsets
 
 
@@ -43,22 +43,22 @@ def test_titanic_structure_has_twelve_degrees_of_freedom():
 
 
 def test_sizes_are_guarded_before_building():
-    with pytest.raises(TableSizeError, match="the largest of 40 attributes"):
+    with raises(TableSizeError, about="40 attributes"):
         faces([range(40)])
-    with pytest.raises(TableSizeError, match="8 are allowed"):
+    with raises(TableSizeError, about="allowed"):
         faces([{0, 1, 2, 3}], limit=8)
     assert len(faces([{0, 1, 2}], limit=8)) == 8
-    with pytest.raises(TableSizeError, match="more than 20000 intersections"):
+    with raises(TableSizeError, about="20000 intersections"):
         region_graph([set(range(40)) - {i} for i in range(40)])
     assert len(region_graph([{0, 1}, {1, 2}], limit=3)) == 3
 
 
 def test_malformed_input_is_refused():
-    with pytest.raises(ScopeError, match="negative attribute"):
+    with raises(ScopeError, about="[-1, 0]"):
         region_graph([{0, -1}])
-    with pytest.raises(ScopeError, match=r"hold \[0\] but not its subset \[\]"):
+    with raises(ScopeError, about=("[0]", "[]")):
         face_coefficients([frozenset({0})])
-    with pytest.raises(ScopeError, match="holds attribute 2; cards has 2"):
+    with raises(ScopeError, about="cards"):
         degrees_of_freedom(faces([{2}]), [2, 2], 2)
 
 

@@ -111,7 +111,7 @@ def test_graphs_are_values(kind):
     assert Dag(3) != UndirectedGraph(3)
     for copied in (pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph)):
         assert copied == graph
-        with pytest.raises(ValueError, match="read-only"):
+        with raises(ValueError, about="read-only"):
             copied._rows[0, 0] = 1
     assert repr(graph) == f"{kind.__name__}(3, [(0, 1)])"
     assert "15 in all" in repr(kind(6, random_dag(np.random.default_rng(0), 6, 1.1)))
@@ -132,7 +132,7 @@ def test_every_cycle_is_found_and_named(seed):
     if not find_cycle(n, edges):
         assert find_cycle(n, Dag(n, edges).edges) is False
         return
-    with pytest.raises(GraphError, match="cycle") as caught:
+    with raises(GraphError, about="cycle") as caught:
         Dag(n, edges)
     nodes = [int(v) for v in str(caught.value).split("cycle ")[1].split(";")[0].split(" → ")]
     assert nodes[0] == nodes[-1] == min(nodes)
@@ -141,7 +141,7 @@ def test_every_cycle_is_found_and_named(seed):
 
 
 def test_cycle_is_named_by_names():
-    with pytest.raises(GraphError, match="cycle rain → mud → rain;"):
+    with raises(GraphError, about="rain"):
         Dag.from_networkx(nx.DiGraph([("rain", "mud"), ("mud", "rain")]), ["rain", "mud"])
 
 
@@ -168,13 +168,13 @@ def test_malformed_graphs_are_refused(kind, build, message):
 
 
 def test_other_refusals():
-    with pytest.raises(GraphError, match="row 1 names the neighbor 0"):
+    with raises(GraphError, about="row 1"):
         UndirectedGraph.from_bits(np.array([[0], [1]], dtype=np.uint64))
-    with pytest.raises(GraphError, match="Dag needs a directed"):
+    with raises(GraphError, about="directed"):
         Dag.from_networkx(nx.Graph(), [])
-    with pytest.raises(GraphError, match="UndirectedGraph needs an undirected"):
+    with raises(GraphError, about="UndirectedGraph"):
         UndirectedGraph.from_networkx(nx.DiGraph(), [])
     with raises(UnknownNameError, parameter="node", value="smoke"):
         Dag.from_networkx(nx.DiGraph([("smoke", "lung")]), ["smoker", "lung"])
-    with pytest.raises(GraphError, match="node -1"):
+    with raises(GraphError, about="node"):
         Dag(2).parents(-1)

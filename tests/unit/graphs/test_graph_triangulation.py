@@ -82,7 +82,7 @@ def test_malformed_junction_trees_are_refused(cliques, edges, message):
 
 def test_cliques_of_a_cycle_have_no_junction_tree():
     cycle = Triangulation((0, 1, 2, 3), (), ((0, 1), (1, 2), (2, 3), (0, 3)))
-    with pytest.raises(GraphError, match="running intersection"):
+    with raises(GraphError, about="intersection"):
         junction_tree(cycle)
 
 

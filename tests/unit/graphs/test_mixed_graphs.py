@@ -41,7 +41,7 @@ def test_malformed_graphs_are_refused_in_a_sentence(edges, message):
 
 
 def test_a_name_occurs_once():
-    with pytest.raises(GraphError, match="'a' occurs more than once"):
+    with raises(GraphError, about="'a'"):
         MixedGraph("aba")
 
 
@@ -75,7 +75,7 @@ def test_marks_are_a_table_and_back():
     assert marks[1, 3] == NONE
     assert MixedGraph.from_marks(graph.names, marks) == graph
     assert graph.has_circles and not graph.subgraph(["a", "d"]).has_circles
-    with pytest.raises(GraphError, match="two edges"):
+    with raises(GraphError, about="'a'"):
         _ = MixedGraph("ab", [("a", "->", "b"), ("a", "<->", "b")]).marks
 
 
@@ -104,10 +104,10 @@ def test_undirected_edges_are_those_of_selection():
 
 
 def test_separation_refuses_circles_unknown_names_and_overlaps():
-    with pytest.raises(GraphError, match="a o→ b is not determined"):
+    with raises(GraphError, about="determined"):
         m_separated(MixedGraph("ab", [("a", "o->", "b")]), "a", "b")
     graph = MixedGraph("ab", [("a", "->", "b")])
     with raises(CounterpaneError, parameter="node", value="q"):
         m_separated(graph, "a", "q")
-    with pytest.raises(ScopeError, match="more than one"):
+    with raises(ScopeError, about="node 0"):
         m_separated(graph, "a", "b", "a")

@@ -95,7 +95,7 @@ def test_compact_table_above_the_limit_is_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(count_tests, "MAX_BATCH_CELLS", 100)
     codes = np.random.default_rng(5).integers(0, 3, (16, 300))
     test = GTest().bind(MemoryCounts(Table(Schema.from_cards([3] * 16), codes)))
-    with pytest.raises(TableSizeError, match=r"by 3×3 states are .* the limit is 100"):
+    with raises(TableSizeError, about="3 states"):
         test(0, 1, range(2, 16))
 
 

@@ -78,7 +78,7 @@ def test_malformed_questions_are_refused(source: Watched, question, error, words
 
 
 def test_an_unbound_test_says_so() -> None:
-    with pytest.raises(FitError, match=r"^ChiSquare\(alpha=0.05, .*\) has no data yet; call bind"):
+    with raises(FitError, about=("alpha=0.05", "ChiSquare")):
         ChiSquare()(0, 1)
 
 
@@ -163,14 +163,14 @@ def test_oracle_takes_names_from_the_data(source: Watched) -> None:
     oracle = Oracle(Dag(4, [(0, 1)])).bind(source)
     assert oracle.names == NAMES
     assert not oracle("smoke", "lung")
-    with pytest.raises(FitError, match="3 nodes and the data 4 columns"):
+    with raises(FitError, about=("3 nodes", "4 columns")):
         Oracle(Dag(3)).bind(source)
 
 
 def test_oracle_refuses_what_is_no_graph() -> None:
     with raises(ParameterError, parameter="graph"):
         Oracle([(0, 1)])  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="2 names were given for 3 nodes"):
+    with raises(ParameterError, about=("2 names", "3 nodes")):
         Oracle(Dag(3), ["a", "b"])
 
 

@@ -97,7 +97,7 @@ def test_scores_and_priors_come_back() -> None:
     ):  # fmt: skip
         twin = through_json(cp.HillClimb(score))
         if not isinstance(score, str):
-            assert type(vars(twin)["score"]) is type(score)
+            assert type(twin.criterion) is type(score)
         if isinstance(score, cp.NodeAverageLikelihood):
             assert repr(twin) == repr(cp.HillClimb(score))
         else:
@@ -144,7 +144,7 @@ def test_what_json_cannot_hold_is_refused() -> None:
     for config, words in (
         ({"class": "Path", "parameters": {}}, "Path"),
         ({"class": "BIC", "parameters": {}}, "BIC"),
-        ({"class": "GES", "parameters": {"score": {"class": "os", "parameters": {}}}}, "'os'"),
+        ({"class": "GES", "parameters": {"criterion": {"class": "os", "parameters": {}}}}, "'os'"),
     ):
         with pytest.raises(ParameterError, match=words):
             Learner.from_config(config)

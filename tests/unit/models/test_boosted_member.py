@@ -94,7 +94,7 @@ def test_arrays_and_back(member_and_rows):
 def test_a_file_answers_as_the_learner(tmp_path, name):
     table = cp.load_dataset(name)
     target = table.schema.names[-1]
-    learner = cp.BoostedTables().fit(table, target)
+    learner = cp.InteractionClassifier(parts="trees").fit(table, target)
     learner.model_.save(tmp_path / "m.cp")
     model = cp.load(tmp_path / "m.cp")
     frame = table.to_pandas().head(40).drop(columns=target)

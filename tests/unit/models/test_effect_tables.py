@@ -25,12 +25,13 @@ def frame_of(classes, seed=0):
     return frame
 
 
-@pytest.fixture(scope="module", params=[(2, cp.BoostedTables), (3, cp.BoostedTables),
-                                        (2, cp.InteractionClassifier)])  # fmt: skip
+@pytest.fixture(scope="module", params=[(2, "trees"), (3, "trees"), (2, "auto")])
 def model_and_rows(request):
-    classes, learner = request.param
+    classes, parts = request.param
     frame = frame_of(classes)
-    return learner().fit(frame, "class").model_, frame.drop(columns="class")
+    return cp.InteractionClassifier(parts=parts).fit(frame, "class").model_, frame.drop(
+        columns="class"
+    )
 
 
 def cells_of(axis, values):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +90,7 @@ def test_the_command_explains_pairs(run, tmp_path: Path) -> None:
     row = dict(word.split("=") for word in words)
     expected = model.predict_proba({name: [cell] for name, cell in row.items()})[0]
     assert f"P(survived | row): no {expected[0]:.4f}, yes {expected[1]:.4f}" in out
-    assert "Log-odds of survived=yes" in out
+    assert f"P(survived = yes) = {expected[1]:.3f}; log-odds:" in out
     assert f"{math.log(expected[1] / expected[0]):+.3f}  in total" in out
     facts = json.loads(run("explain", "m.cp", *words, "--json")[1])
     assert facts["row"] == row
@@ -130,7 +131,7 @@ def test_the_command_explains_rows_of_files(run, tmp_path: Path) -> None:
         (["sx=male"], "column 'sx' is not known; did you mean 'sex'?"),
         (["male"], "'male' is not of the form column=value"),
         (["sex=male", "sex=female"], "column 'sex' is given twice"),
-        (["--data", "titanic", "--row", "9999"], "--row 9999; 'titanic' has 2,201 rows."),
+        (["--data", "titanic", "--row", "9999"], "--row 9999 must be from 1 to 2,201"),
         (["sex=male", "--class", "maybe"], "'maybe' is not one of 2 states"),
         (["sex=male", "--target", "age"], "--target 'age'; the model predicts 'survived' alone"),
     ],
@@ -161,7 +162,7 @@ def test_boosted_tables_add_up_exactly() -> None:
         "y": y,
         "class": np.where(x * y + 0.3 * rng.normal(size=400) > 0, "up", "down"),
     }
-    learner = cp.BoostedTables().fit(frame, "class")
+    learner = cp.InteractionClassifier(parts="trees").fit(frame, "class")
     model = learner.model_
     for k in range(20):
         row = {"x": x[k], "y": y[k]}
@@ -210,7 +211,9 @@ def test_smoothing_and_averages_are_in_the_lines_that_cause_them(row) -> None:
         assert records[0]["contributions"]["p"] > 7
 
 
-@pytest.mark.parametrize("learner", [cp.InteractionClassifier, cp.BoostedTables])
+@pytest.mark.parametrize(
+    "learner", [cp.InteractionClassifier, partial(cp.InteractionClassifier, parts="trees")]
+)
 def test_three_classes_and_missing_columns_add_up(learner) -> None:
     iris = cp.load_dataset("iris")
     model = learner().fit(iris, "class").model_
@@ -275,7 +278,7 @@ def test_the_command_has_the_names_of_python(run, tmp_path: Path) -> None:
 def test_an_explanation_prints_sums_and_is_a_table_in_a_notebook() -> None:
     frame = cp.load_dataset("iris", discretize="quantile").to_pandas()
     frame["class"] = frame["class"].astype(str) + "<b>"
-    records = cp.InteractionClassifier(boosted=False).fit(frame, "class").explain(frame.iloc[0])
+    records = cp.InteractionClassifier(parts="tables").fit(frame, "class").explain(frame.iloc[0])
     parts = records.parts(records.predicted)
     total = records.log_odds(records.predicted)
     assert sum(value for _, value in parts) == pytest.approx(total, abs=0.0005)

@@ -416,7 +416,7 @@ def test_the_command(run, tmp_path):
     assert code == 2 and "name their files with --output" in errors
     run("learn", "titanic", "--target", "survived", "-o", "s.cp", "-q")
     code, _, errors = run("impute", "s.cp", "titanic")
-    assert code == 2 and "needs a model of all columns" in errors
+    assert code == 2 and "`impute` fills whole rows" in errors
 
 
 def test_a_word_for_missing_is_a_gap_and_an_odd_text_among_numbers_is_not(run, tmp_path):

@@ -83,7 +83,7 @@ def test_classifiers_and_bootstraps(nasty):
 
 def test_learners_show_parameters_then_results():
     told = words(cp.HillClimb("k2", tabu=3)._repr_html_())
-    assert "HillClimb(score='k2', tabu=3)" in told
+    assert "HillClimb(criterion='k2', tabu=3)" in told
     assert "not fitted yet" in told
     assert "max_parents" in told
     learner = cp.HillClimb().fit(cp.load_dataset("titanic"))

@@ -37,7 +37,7 @@ def messy():
     flag = (frame["age"] > 50) ^ (frame["owner"] == "yes") ^ (frame["income"] > 40_000)
     frame["class"] = np.where(flag ^ (rng.random(n) < 0.1), "left", "stayed")
     frame.loc[rng.random(n) < 0.1, "income"] = np.nan
-    return cp.BoostedTables().fit(frame, "class")
+    return cp.InteractionClassifier(parts="trees").fit(frame, "class")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,9 @@ def iris():
     from sklearn.datasets import load_iris
 
     data = load_iris(as_frame=True)
-    return cp.BoostedTables().fit(data.data, pd.Series(data.target_names[data.target], name="kind"))
+    return cp.InteractionClassifier(parts="trees").fit(
+        data.data, pd.Series(data.target_names[data.target], name="kind")
+    )
 
 
 def overlapping(labels, renderer):

@@ -96,7 +96,7 @@ def test_too_few_samples_have_no_shares(titanic, ax):
     result.plot(ax=ax)
     assert sorted(texts(ax)) == ["age", "sex", "status", "survived"]
     assert len({p.get_linewidth() for p in edges_of(ax).values()}) == 1
-    with pytest.raises(ParameterError, match="shares of 5 samples; at least 20 are needed"):
+    with raises(ParameterError, about="5 samples"):
         result.plot("edges", ax=ax)
 
 
@@ -147,7 +147,7 @@ def test_conditional_tables_show_the_models_numbers(learner, ax):
     assert np.allclose(ax.images[0].get_array(), table.reshape(-1, 2))
     assert texts(ax) == [f"{p:.2f}" if p else "0" for p in table.flat]
     assert ax.get_yticklabels()[1].get_text() == "first, yes"
-    with pytest.raises(ParameterError, match="MarkovNetwork holds no conditional tables"):
+    with raises(ParameterError, about="MarkovNetwork"):
         plots.conditional_table(cp.MarkovNetwork(model.schema, model.to_potentials()), "age")
     root = Figure().subplots()
     assert plots.conditional_table(model, "status", ax=root).get_title() == "P(status)"
@@ -169,9 +169,9 @@ def test_traces(learner, titanic, ax):
     assert ax.lines[0].get_xdata().tolist() == [r["seconds"] for r in learner.trace_]
     plots.trace(learner, value="gains", ax=Figure().subplots())
     plots.trace(learner.model_, ax=Figure().subplots())  # which keeps it
-    with pytest.raises(ParameterError, match="no number called 'x'; known: gains, score"):
+    with raises(ParameterError, about="'x'"):
         plots.trace(learner, value="x")
-    with pytest.raises(ParameterError, match="without a trace"):
+    with raises(ParameterError, about="trace"):
         plots.trace(cp.NaiveBayes().fit(titanic, "survived"))
 
 
@@ -194,11 +194,11 @@ def test_calibration_of_several_classes(ax):
     plots.calibration(["a", "b"], [[0.75, 0.25], [0.75, 0.25]], classes=["a", "b"], ax=ax)
     points = ax.containers[0].lines[0].get_xydata()
     assert np.allclose(points, [[0.25, 0.5], [0.75, 0.5]])
-    with pytest.raises(ParameterError, match=r"shape \(1, 2\) need classes"):
+    with raises(ParameterError, about="(1, 2)"):
         plots.calibration(["a"], [[0.5, 0.5]])
-    with pytest.raises(ParameterError, match="from 0 to 1"):
+    with raises(ParameterError, about="probabilities"):
         plots.calibration([1], [1.5])
-    with pytest.raises(ParameterError, match="1 outcomes and 2 probabilities"):
+    with raises(ParameterError, about=("1 outcomes", "2 probabilities")):
         plots.calibration([1], [0.5, 0.5])
 
 
@@ -221,7 +221,7 @@ def test_marginals_of_tables_and_models(titanic, learner, ax):
     assert [p.get_width() for p in other.patches] == pytest.approx(expected.tolist())
     wide = cp.Table(cp.Schema.from_cards([2] * 60), np.zeros((60, 3)))
     assert len(wide.plot(ax=Figure().subplots()).get_yticklabels()) == 40
-    with pytest.raises(ParameterError, match="60 columns make no picture"):
+    with raises(ParameterError, about="60 columns"):
         wide.plot(columns=wide.schema.names)
 
 
@@ -250,7 +250,7 @@ def test_comparisons_and_interactions(titanic, ax):
     plots.comparison(records, "loss", error="sd", ax=ax)
     assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b"]
     assert ax.lines[0].get_xdata().tolist() == [0.3, 0.5]
-    with pytest.raises(ParameterError, match="no record has a value called 'x'"):
+    with raises(ParameterError, about="'x'"):
         plots.comparison(records, "x")
     classifier = cp.InteractionClassifier().fit(titanic, "survived")
     shown = classifier.plot("interactions", ax=Figure().subplots())
@@ -263,20 +263,20 @@ def test_comparisons_and_interactions(titanic, ax):
     assert len(classifier.model_.plot(ax=Figure().subplots()).lines) == drawn
     fewer = 3 * orders.count(3) if 3 in orders else drawn
     assert len(classifier.plot(ax=Figure().subplots()).lines) == fewer
-    with pytest.raises(ParameterError, match="InteractionClassifier has them once fitted"):
+    with raises(ParameterError, about="InteractionClassifier"):
         plots.interactions(cp.NaiveBayes())
 
 
 def test_what_cannot_be_shown_says_so(learner, titanic):
-    with pytest.raises(NotFittedError, match="HillClimb has nothing to show yet; call fit"):
+    with raises(NotFittedError, about="HillClimb"):
         cp.HillClimb().plot()
     with raises(ParameterError, parameter="kind", value="x"):
         learner.plot("x")
-    with pytest.raises(ParameterError, match="need as many names"):
+    with raises(ParameterError, about="(0,)"):
         plots.edge_probabilities([[0.0]])
-    with pytest.raises(ParameterError, match="301 nodes make no picture; at most 300"):
+    with raises(ParameterError, about="301 nodes"):
         plots.graph(nx.path_graph(301))
-    with pytest.raises(ParameterError, match="a str has no graph"):
+    with raises(ParameterError, about="graph"):
         plots.graph("titanic")
     assert cp.MarkovClassifier().fit(titanic, "survived").plot("graph", ax=Figure().subplots())
 

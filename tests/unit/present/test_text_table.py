@@ -110,7 +110,7 @@ def test_an_interval_and_odd_rows_are_tables(model):
 def test_interactions_are_a_table_and_records():
     found = cp.NaiveBayes().fit(cp.load_dataset("titanic"), "survived").strengths_
     check(found, 3)
-    learner = cp.InteractionClassifier(boosted=False).fit(cp.load_dataset("titanic"), "survived")
+    learner = cp.InteractionClassifier(parts="tables").fit(cp.load_dataset("titanic"), "survived")
     check(learner.interactions_, len(learner.interactions_))
     assert learner.interactions_ == list(learner.interactions_)
     assert f"±{learner.interactions_[0]['effect']:.2f}" in str(learner.interactions_[:1])

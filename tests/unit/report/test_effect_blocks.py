@@ -25,7 +25,7 @@ def learner():
     )
     frame["class"] = np.where(score + 0.3 * rng.normal(size=n) > 0, "up", "down")
     frame.loc[::9, "y"] = np.nan
-    return cp.BoostedTables().fit(frame, "class")
+    return cp.InteractionClassifier(parts="trees").fit(frame, "class")
 
 
 def place(learner, *names):

@@ -18,8 +18,7 @@ import pytest
 import counterpane as cp
 from counterpane.graphs import Dag
 from counterpane.inference import CliqueTree
-from counterpane.report import engines
-from counterpane.report.engines import engine_of
+from counterpane.report.engines import EngineLimits, engine_of
 from counterpane.report.packing import packed
 from counterpane.report.page import ENGINES, page_modules, page_script, page_source
 
@@ -60,10 +59,9 @@ def test_page_answers_for_a_column_with_one_state() -> None:
     assert spec["kind"] == "tree" and sorted(cliques.tolist()) == [0, 1]
 
 
-def test_a_model_beyond_the_limit_keeps_its_prior_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_beyond_the_limit_keeps_its_prior_bars() -> None:
     model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
-    monkeypatch.setattr(engines, "MAX_TREE_CELLS", 8)
-    spec = engine_of(model)
+    spec = engine_of(model, EngineLimits(tree_cells=8))
     assert spec["kind"] == "still"
     assert "8 table cells" in spec["reason"] and "counterpane query" in spec["reason"]
     for name, p in zip(model.schema.names, spec["marginals"], strict=True):
@@ -165,7 +163,9 @@ def test_a_wheel_has_the_files_of_the_page() -> None:
 
 def test_trees_of_states_are_tables_in_a_page() -> None:
     """Some hundred trees over 4 × 2 × 2 cells take no more room than these cells."""
-    model = cp.BoostedTables().fit(cp.load_dataset("titanic"), "survived").model_
+    model = (
+        cp.InteractionClassifier(parts="trees").fit(cp.load_dataset("titanic"), "survived").model_
+    )
     (member,) = engine_of(model)["predictor"]["members"]
     assert member["kind"] == "faces"
     assert len(json.dumps(member)) < 5_000
@@ -175,7 +175,7 @@ def test_trees_of_numbers_list_each_set_of_bins_once() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 3))
     frame = {f"x{c}": x[:, c] for c in range(3)} | {"y": (x[:, 0] * x[:, 1] > 0).astype(int)}
-    model = cp.BoostedTables().fit(frame, "y").model_
+    model = cp.InteractionClassifier(parts="trees").fit(frame, "y").model_
     (member,) = engine_of(model)["predictor"]["members"]
     assert member["kind"] == "boosted"
     sets = np.frombuffer(base64.b64decode(member["sets"]["b"]), "<u4").reshape(-1, 8)
@@ -183,19 +183,17 @@ def test_trees_of_numbers_list_each_set_of_bins_once() -> None:
     assert len(json.dumps(member)) < model.members[0].trees.goes_first.nbytes / 3
 
 
-def test_a_page_of_very_many_columns_stands_still(monkeypatch):
-    monkeypatch.setattr("counterpane.report.engines.MOST_PLANNED", 3)
-    monkeypatch.setattr("counterpane.report.engines.DRAWN_CELLS", 400)
-    spec = engine_of(cp.ChowLiu().fit(cp.load_dataset("titanic")).model_)
+def test_a_page_of_very_many_columns_stands_still() -> None:
+    limits = EngineLimits(planned=3, drawn_cells=400)
+    spec = engine_of(cp.ChowLiu().fit(cp.load_dataset("titanic")).model_, limits)
     assert spec["kind"] == "still"
     assert "more than 3 columns" in spec["reason"]
 
 
-def test_a_classifier_of_very_many_numbers_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_classifier_of_very_many_numbers_stands_still() -> None:
     model = cp.InteractionClassifier().fit(cp.load_dataset("titanic"), "survived").model_
     assert engine_of(model)["kind"] == "rows"
-    monkeypatch.setattr(engines, "MAX_CLASS_NUMBERS", 8)
-    spec = engine_of(model)
+    spec = engine_of(model, EngineLimits(class_numbers=8))
     assert spec["kind"] == "still"
     assert "a page may hold 8" in spec["reason"] and "counterpane query" in spec["reason"]
     sex = np.frombuffer(base64.b64decode(spec["marginals"][model.schema.index("sex")]["b"]), "<f8")

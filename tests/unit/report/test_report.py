@@ -15,10 +15,11 @@ from counterpane.errors import ParameterError
 from counterpane.features import Potential, Rules
 from counterpane.graphs import Dag
 from counterpane.models.edges import Edge
+from counterpane.report.drawn_links import maximal_links
 from counterpane.report.panels import three_digits
-from counterpane.report.picture import maximal_links
 from counterpane.report.rows import measured_links, pair_information
 from counterpane.tools.links import pure_interaction
+from error_checks import raises
 from report_page import columns_of, report
 
 NETWORKS: dict[str, Any] = {
@@ -281,5 +282,5 @@ def test_confidence_makes_the_width(titanic: cp.Table, tmp_path: Path) -> None:
     assert shares[frozenset(["status", "sex"])] == 0.75
     exact = report(tmp_path, cp.ExactPosterior().fit(titanic))
     assert all(k["share_of_mark"] > 0 for k in exact["links"])
-    with pytest.raises(ParameterError, match="confidence of shape"):
+    with raises(ParameterError, about="confidence"):
         report(tmp_path, model, confidence=np.zeros((2, 2)))

@@ -50,7 +50,7 @@ def test_held_out_figures_of_the_model_file_come_first():
     told = replace(found, calibration_error=CalibrationError(0.09, 0.02))
     model.record = model.record.with_parts(measures=told)
     _, good, advice = overview(model, titanic, "survived")
-    for words in ("0.484 ± 0.012", "0.630", "AUC 0.763", "78.9%", "67.7%", "in 5 folds"):
+    for words in ("0.484 ± 0.012", "0.630", "AUC 0.765", "78.9%", "67.7%", "in 5 folds"):
         assert words in good
     assert "differ by 9.0 points on average" in advice
     told = replace(found, log_loss=MeasuredValue(0.62, 0.01))

@@ -323,13 +323,13 @@ def test_missing_cells_are_refused(make):
     codes = random_codes((2, 3, 2), 100, 0, missing=0.1)
     codes[2] %= 2
     table = Table(Schema.from_cards([2, 3, 2]), codes)
-    with pytest.raises(DataError, match=r"'x1'.*missing"):
+    with raises(DataError, about="'x1'"):
         RowCache(make(table), BIC()).first_fill()
-    with pytest.raises(DataError, match=r"'x1'.*missing"):
+    with raises(DataError, about="'x1'"):
         RowCache(make(table), BIC()).row(0)
     source = make(table)
     source.counts([()])  # its size is known now
-    with pytest.raises(DataError, match=r"'x1'.*missing"):
+    with raises(DataError, about="'x1'"):
         RowCache(source, BIC()).first_fill()
 
 

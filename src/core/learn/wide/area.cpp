@@ -14,7 +14,7 @@ static const Area area("wide", {
     KERNEL(judge_pairs, "data keep[] pairs[m,2] gains[m]"),
     KERNEL(choose_families, "data parents_from[data.n+1] parents[] children_from[data.n+1] children[] first_node families[,2]"),
     KERNEL(judge_families, "data parents_from[data.n+1] parents[] first_node families[m,2] listed_from[m+1] listed[] best[m,]"),
-    KERNEL(search_wide, "data candidates_from[data.n+1] candidates[m] gains[m] every passes parents_from[data.n+1] parents[room] arrows[room] figures[3]"),
+    KERNEL(search_wide, "data candidates_from[data.n+1] candidates[m] gains[m] every limits classes passes dag arrows[room] figures[3] ; dag.n=data.n"),
     KERNEL(score_lists, "data parents_from[data.n+1] parents[edges] scores[data.n] gains[edges]"),
     KERNEL(fill_left, "data parents_from[data.n+1] parents[edges] left[data.n]"),
     KERNEL(join_pairs, "pairs[m,2] root[] kept[m]"),

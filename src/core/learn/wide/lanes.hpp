@@ -11,12 +11,13 @@
 #include "counts/bit_sets.hpp"
 #include "counts/cells.hpp"
 #include "levels/loops.hpp"
+#include "learn/search/rows.hpp"
 #include "scores/tables.hpp"
 
 namespace cp::wide {
 
-using Node = std::int32_t;
-using Nodes = std::vector<Node>;
+using search::Node;
+using search::Nodes;
 
 // What is counted and how families are scored; price[d] is what an edge of d degrees of freedom costs.
 struct WideData {

@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "learn/wide/rows.hpp"
+#include "learn/wide/screened_rows.hpp"
 
 namespace cp::wide {
 

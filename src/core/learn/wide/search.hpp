@@ -1,101 +1,85 @@
-// A wide search from a DAG: greedy equivalence search, then node reinsertion and the search again while that gains.
+// A wide search from a DAG: greedy equivalence search, or a climb over DAGs where limits name directions; then node
+// reinsertion, and the search again if that gained.
 #pragma once
-#include <optional>
-
-#include "learn/wide/ges.hpp"
-#include "learn/wide/reinsertion.hpp"
+#include "learn/search/climb.hpp"
+#include "learn/search/ges.hpp"
+#include "learn/search/searches.hpp"
+#include "learn/wide/screened_rows.hpp"
 
 namespace cp::wide {
 
-inline std::vector<Nodes> lists_of(const Ragged<const Node>& lists) {
-  std::vector<Nodes> dag(lists.size());
-  for (Int v = 0; v < lists.size(); ++v) dag[v].assign(lists[v].begin(), lists[v].end());
-  return dag;
-}
+using search::Cpdag;
+using search::Dag;
+using search::Limits;
+using search::ParentLists;
 
-inline Int write_lists(const std::vector<Nodes>& lists, Vector<Int> from, Vector<Node> values) {
-  from[0] = 0;
-  for (std::size_t v = 0; v < lists.size(); ++v) {
-    std::copy(lists[v].begin(), lists[v].end(), values.data + from[v]);
-    from[v + 1] = from[v] + Int(lists[v].size());
-  }
-  return from[Int(lists.size())];
-}
-
-// Search from the parents in (from, parents), and write what is reached there: also when interrupted.
+// Search from `dag`, and write what is reached there: also when interrupted.
 //
-// With `every` all columns are tried as one more parent, else the candidates. `passes` of reinsertion at most. `arrows` are
-// the edges that all DAGs of the class share, by the pattern that the search kept; `figures` are filled with the rows
-// that were scored, the moves, and the reinsertions that gained.
+// With `every` all columns are tried as one more parent, else the candidates. With `classes` the search is over classes of
+// DAGs. `passes` of reinsertion at most. `arrows` are the edges that all DAGs of the class share, by the pattern that the search
+// kept; `figures` are filled with the rows that were scored, the moves, and the reinsertions that gained.
 inline void search_wide(const WideData& data, Ints candidates_from, Vector<const Node> candidates, Floats gains, bool every,
-                        Int passes, Vector<Int> from, Vector<Node> parents, Vector<bool> arrows, Vector<double> figures) {
-  Rows rows(data, {candidates_from, candidates, gains}, every);
-  std::vector<Nodes> dag = lists_of({{parents.data, parents.extent}, {from.data, from.extent}});
+                        const Limits& limits, bool classes, Int passes, const ParentLists& dag, Vector<bool> arrows,
+                        Vector<double> figures) {
+  ScreenedRows rows(data, {candidates_from, candidates, gains}, every);
+  Dag reached = search::read_lists(dag.begins, dag.nodes);
+  Cpdag pattern(0);
   figures.fill(0.0);
-  std::optional<SparsePattern> pattern;
-  const auto write = [&] {
-    write_lists(dag, from, parents);
-    for (Node v = 0; v < Node(dag.size()); ++v)
-      for (Int k = from[v]; k < from[v + 1]; ++k) arrows[k] = pattern->has_arrow(parents[k], v);
-    figures[0] = double(rows.n_filled);
+  const auto take = [&](Dag found, Int moves) {
+    reached = std::move(found);
+    figures[1] += double(moves);
   };
   const auto climb = [&] {
-    WideGes ges(rows, dag);
-    const auto take = [&] {
-      dag = ges.pattern.member();
-      figures[1] += double(ges.n_moves);
-      pattern = std::move(ges.pattern);
-    };
-    try {
-      ges.run();
-    } catch (...) {
-      take();
-      throw;
+    if (classes) {
+      search::Ges ges(rows, limits, reached);
+      search::write_after([&] { return ges.run(), 0; }, [&] {
+        take(ges.member(), ges.n_moves);
+        pattern = std::move(ges.pattern);
+      });
+    } else {
+      search::Climb dags(rows, limits, reached);
+      search::write_after([&] { return dags.climb(), 0; }, [&] { take(dags.dag.all_parents(), dags.n_moves); });
     }
-    take();
   };
-  const auto take_moved = [&](const Reinsertion& moves) {
-    figures[2] = double(moves.n_gains);
-    if (moves.n_gains == 0) return;
-    dag = moves.parents;
-    pattern.emplace(Int(dag.size()));
-    pattern->set_dag(dag);
-  };
-  try {
+  const auto work = [&] {
     climb();
-    if (passes > 0) {
-      Reinsertion moves(rows, dag);
-      try {
-        for (Int k = 0; k < passes && moves.pass(); ++k) continue;
-      } catch (...) {
-        take_moved(moves);
-        throw;
-      }
-      take_moved(moves);
-      if (moves.n_gains > 0) climb();
+    if (passes == 0) return 0;
+    search::Climb dags(rows, limits, reached);
+    Int total = 0;
+    search::write_after([&] {
+      for (Int k = 0, gained = 1; k < passes && gained > 0; ++k) total += gained = dags.reinsert(true);
+      return 0;
+    }, [&] {
+      if (total == 0) return;
+      take(dags.dag.all_parents(), 0);
+      pattern = Cpdag(0);
+      figures[2] = double(total);
+    });
+    if (total > 0) climb();
+    return 0;
+  };
+  search::write_after(work, [&] {
+    search::write_lists(reached, dag);
+    figures[0] = double(rows.n_filled);
+    if (pattern.n() == 0) {
+      pattern = Cpdag(Int(reached.size()));
+      pattern.set_dag(reached);
     }
-  } catch (...) {
-    write();
-    throw;
-  }
-  write();
+    for (Node v = 0; v < Node(reached.size()); ++v)
+      for (Int k = dag.begins[v]; k < dag.begins[v + 1]; ++k) arrows[k] = pattern.has_arrow(dag.nodes[k], v);
+  });
 }
 
 // Fill scores[v] of each family, priors included, and gains[k] of each edge: what is lost without it.
 inline void score_lists(const WideData& data, Ints from, Vector<const Node> parents, Vector<double> scores, Vector<double> gains) {
   const Array<Int, 1> none = zeros<Int>(data.n() + 1);
-  Rows rows(data, {none, {}, {}}, false);
-  const std::vector<Nodes> dag = lists_of({parents, from});
-  for (Node v = 0; v < Node(dag.size()); ++v) {
-    const Row& row = rows.get(v, dag[v]);
-    scores[v] = row.score;
-    for (std::size_t k = 0; k < dag[v].size(); ++k) gains[from[v] + Int(k)] = -row.drops[k];
-  }
+  ScreenedRows rows(data, {none, {}, {}}, false);
+  search::fill_scores(rows, from, parents, scores, gains);
 }
 
 // Fill left[v] with the share of a column's log-likelihood that its parents leave: 0 where it is a function of them.
 inline void fill_left(const WideData& data, Ints from, Vector<const Node> parents, Vector<double> left) {
-  const std::vector<Nodes> dag = lists_of({parents, from});
+  const Dag dag = search::read_lists(from, parents);
   Cells cells(data);
   Pulse pulse;
   for (Node v = 0; v < Node(dag.size()); ++v) {
@@ -109,10 +93,10 @@ inline void fill_left(const WideData& data, Ints from, Vector<const Node> parent
 
 // Fill arrows[k] for edge k of the parent lists: whether its direction is the same in all DAGs of the class.
 inline void find_arrows(Ints from, Vector<const Node> parents, Vector<bool> arrows) {
-  const Ragged<const Node> lists{parents, from};
-  SparsePattern pattern(lists.size());
-  pattern.set_dag(lists_of(lists));
-  for (Node v = 0; v < lists.size(); ++v)
+  const Dag dag = search::read_lists(from, parents);
+  Cpdag pattern(Int(dag.size()));
+  pattern.set_dag(dag);
+  for (Node v = 0; v < Node(dag.size()); ++v)
     for (Int k = from[v]; k < from[v + 1]; ++k) arrows[k] = pattern.has_arrow(parents[k], v);
 }
 

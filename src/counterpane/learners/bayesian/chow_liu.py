@@ -13,19 +13,19 @@ With a `target` the tree is the tree-augmented naive Bayes network (Friedman, Ge
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Unpack
+from dataclasses import field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpane._core.graphs import grow_forest
-from counterpane.checks import NO_ARRAY, NONE, NUMBER, STRING, Constraints
 from counterpane.counts.candidates import candidate_counter
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, counted_cards, threads_of
 from counterpane.errors import FitError, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learners.base import LearnerOptions
 from counterpane.learners.bayesian.score_learner import (
+    Criterion,
     LearnedNetwork,
     ScoreLearner,
     score_and_gains,
@@ -115,7 +115,7 @@ class ChowLiu(ScoreLearner):
 
     Parameters
     ----------
-    score : str or LocalScore
+    criterion : str or LocalScore
         A name or a score. The likelihood gives a spanning tree, a penalized score a forest.
     root : str, optional
         A column, by default that of largest entropy.
@@ -123,9 +123,8 @@ class ChowLiu(ScoreLearner):
         The class, for a tree-augmented network.
     equivalent_sample_size : float
         The weight of the uniform prior of the parameters, in rows.
-    **options
-        Those of every learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`,
-        `checkpoint`.
+    missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`.
 
     Attributes
     ----------
@@ -144,32 +143,16 @@ class ChowLiu(ScoreLearner):
     Examples
     --------
     >>> import counterpane as cp
-    >>> learner = cp.ChowLiu(score="bic", root="survived").fit(cp.load_dataset("titanic"))
+    >>> learner = cp.ChowLiu("bic", root="survived").fit(cp.load_dataset("titanic"))
     >>> sorted(learner.graph_.edges)
     [('sex', 'status'), ('status', 'age'), ('survived', 'sex')]
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "root": STRING | NONE,
-        "target": STRING | NONE,
-        "equivalent_sample_size": NUMBER,
-    }
+    criterion: Criterion = field(default="loglik", kw_only=False)
+    root: str | None = None
+    target: str | None = None
 
-    def __init__(
-        self,
-        score: str | LocalScore = "loglik",
-        *,
-        root: str | None = None,
-        target: str | None = None,
-        equivalent_sample_size: float = 1.0,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(score, equivalent_sample_size=equivalent_sample_size, **options)
-        self.root = root
-        self.target = target
-
-    def _learn(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
+    def _learn_network(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
         n = len(source.schema)
         target = None if self.target is None else source.schema.index(self.target)
         order = intrinsic_order(source)
@@ -205,7 +188,7 @@ class ChowLiu(ScoreLearner):
         """The same tree from screened pairs, without a matrix of gains."""
         n = len(order)
         columns = searched_columns(source, np.array(order, dtype=np.int64), None)
-        self._notes = [*self._notes, *columns.notes]
+        self.notes_ += columns.notes
         places = columns.searched
         planes = float((source.schema.cards[places] - 1).sum())
         if planes**2 * (source.n_rows or 0) > MAX_COUNTED:

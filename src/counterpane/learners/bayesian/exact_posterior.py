@@ -9,25 +9,25 @@ Silander & Myllymäki (2006).
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, NamedTuple, Self, Unpack
+from dataclasses import field
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from counterpane._core import bayesian as kernels
-from counterpane.checks import CHOICE, INTEGER, NO_ARRAY, NONE, NUMBER, Constraints
-from counterpane.errors import FitError, ParameterError, Setting, TableSizeError
+from counterpane.counts.source import CountSource
+from counterpane.errors import FitError, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learners.base import LearnerOptions
 from counterpane.learners.bayesian.family_tables import FamilyTables, checked_limit, columns_of_mask
+from counterpane.learners.bayesian.score_learner import Criterion
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.driver import Search
 from counterpane.learners.order import intrinsic_order
 from counterpane.learners.parameters import fit_parameters
 from counterpane.models.edges import ARROW, Edge, Edges
 from counterpane.progress import Control
-from counterpane.scores import LocalScore, as_score
+from counterpane.scores import as_score
 from counterpane.typing import Floats
 
 MAX_VARIABLES = 20
@@ -165,7 +165,7 @@ class ExactPosterior(DensityLearner):
 
     Parameters
     ----------
-    score : str or LocalScore
+    criterion : str or LocalScore
         Natural-log marginal likelihoods such as "bdeu" give posteriors, "bic" an approximation.
     prior : {"uniform", "order"}
         "uniform": every DAG has the same weight; up to 3ⁿ terms. "order": the weight of a DAG is
@@ -174,9 +174,8 @@ class ExactPosterior(DensityLearner):
         The largest number of parents of a variable.
     equivalent_sample_size : float
         The weight of the uniform prior of the model's parameters, in rows.
-    **options
-        Those of every learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`,
-        `checkpoint`.
+    missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`.
 
     Attributes
     ----------
@@ -205,35 +204,17 @@ class ExactPosterior(DensityLearner):
 
     _why_states = WHY_STATES
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "prior": CHOICE,
-        "max_parents": INTEGER | NONE,
-        "equivalent_sample_size": NUMBER,
-    }
+    criterion: Criterion = field(default="bdeu", kw_only=False)
+    prior: StructurePriorName = "uniform"
+    max_parents: int | None = None
+    equivalent_sample_size: float = 1.0
 
-    def __init__(
-        self,
-        score: str | LocalScore = "bdeu",
-        *,
-        prior: StructurePriorName = "uniform",
-        max_parents: int | None = None,
-        equivalent_sample_size: float = 1.0,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.score = score
-        self.prior = prior
-        self.max_parents = max_parents
-        self.equivalent_sample_size = equivalent_sample_size
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        as_score(self.criterion)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
-        score = as_score(vars(self)["score"])
-        if self.prior not in ("uniform", "order"):
-            raise ParameterError(Setting("prior", self.prior), "; 'uniform' or 'order' is allowed.")
-        source = self._source(X, sample_weight)
+    def _learn(self, source: CountSource) -> None:
+        score = as_score(self.criterion)
         n, names = len(source.schema), source.schema.names
         if n > MAX_VARIABLES:
             families = f"{n * 2 ** (n - 1):,}" if n < 64 else f"{n} · 2^{n - 1}"
@@ -266,10 +247,8 @@ class ExactPosterior(DensityLearner):
             source,
             dag,
             equivalent_sample_size=self.equivalent_sample_size,
-            record=self._record(source, time.monotonic() - began),
         )
         self.graph_ = self.model_.graph
-        return self
 
 
 def _check_total(totals: Floats) -> None:

@@ -7,26 +7,30 @@ least bad move to a graph not visited lately, until as many moves in a row bring
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import Any
 
 import numpy as np
 
-from counterpane._core.bayesian import ADD, DROP, TURN, DagState, make_move
-from counterpane.checks import INTEGER, NO_ARRAY, Constraints
+from counterpane._core.search import ParentLists
 from counterpane.errors import ParameterError
-from counterpane.graphs.bits import unpack
-from counterpane.learners.bayesian.moves import Moves, dag_of
-from counterpane.learners.bayesian.network import (
-    NetworkLearner,
-    NetworkOptions,
-    NetworkState,
-    bits_of,
+from counterpane.graphs import Dag
+from counterpane.learners.bayesian.constraints import allowed_matrix, required_matrix
+from counterpane.learners.bayesian.engine import (
+    SearchEngine,
+    check_stored,
+    dag_of,
+    lists_of,
+    restored,
     stored,
 )
+from counterpane.learners.bayesian.network import (
+    NetworkLearner,
+    NetworkState,
+)
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.driver import Search
-from counterpane.progress import Control, Stopped
-from counterpane.scores import LocalScore
-from counterpane.typing import Words
+from counterpane.progress import Control
+from counterpane.typing import Bools
 
 STOPPED = "stopped"  # the stage of a climb that goes on from `parents`
 
@@ -35,9 +39,16 @@ class ClimbSearch(Search[NetworkState]):
     """One climb a step: the first from the start, the others from perturbed best networks."""
 
     def __init__(
-        self, moves: Moves, start: Words, *, tabu: int, restarts: int, perturb: int, seed: int
+        self,
+        engine: SearchEngine,
+        start: ParentLists,
+        *,
+        tabu: int,
+        restarts: int,
+        perturb: int,
+        seed: int,
     ) -> None:
-        self.moves = moves
+        self.engine = engine
         self._start = start
         self.tabu = tabu
         self.restarts = restarts
@@ -45,9 +56,13 @@ class ClimbSearch(Search[NetworkState]):
         self.seed = seed
 
     def start(self) -> NetworkState:
-        score = self.moves.score(dag_of(self._start))
+        score = self.engine.score(self._start)
         rows = stored(self._start)
         return NetworkState(rows, score, rows, "climb", 0, score)
+
+    def check(self, state: NetworkState) -> None:
+        check_stored(self.engine.n, state.best, state.parents)
+        check_range("the number of climbs", state.rounds, 0, self.restarts + 2)
 
     def done(self, state: NetworkState) -> bool:
         return state.rounds > self.restarts
@@ -57,42 +72,50 @@ class ClimbSearch(Search[NetworkState]):
 
     def step(self, state: NetworkState, ctl: Control) -> tuple[NetworkState, dict[str, Any]]:
         resumed = state.stage == STOPPED
-        dag = dag_of(bits_of(state.parents if resumed else state.best))
+        dag = restored(state.parents if resumed else state.best, self.engine.n)
         if state.rounds and not resumed:
-            shake(self.moves, dag, self.perturb, np.random.default_rng([self.seed, state.rounds]))
+            rng = np.random.default_rng([self.seed, state.rounds])
+            dag = lists_of(perturbed(self.engine, dag_of(dag), self.perturb, rng))
+        reached = self.engine.climb(dag, ctl)
+        moves = reached.gains
+        if self.tabu and not reached.stopped:
+            reached = self.engine.tabu_walk(reached.dag, self.tabu, ctl)
+            moves += reached.gains
         after = state._replace(stage="climb", rounds=state.rounds + 1)
-        moved = 0
-        try:
-            moved = self.moves.climb(dag, ctl)
-            moved += self.moves.tabu_walk(dag, self.tabu) if self.tabu else 0
-        except Stopped:  # which the driver notices next; the climb so far counts
-            after = state._replace(stage=STOPPED, parents=stored(dag.parents))
-        score = self.moves.score(dag)
-        if score > state.score + self.moves.limits.tolerance:
-            after = after._replace(best=stored(dag.parents), score=score)
-        return after, {"restart": state.rounds, "moves": moved, "score": score}
+        if reached.stopped:  # which the driver notices next; the climb so far counts
+            after = state._replace(stage=STOPPED, parents=stored(reached.dag))
+        score = self.engine.score(reached.dag)
+        if score > state.score + self.engine.limits.tolerance:
+            after = after._replace(best=stored(reached.dag), score=score)
+        return after, {"restart": state.rounds, "moves": moves, "score": score}
 
 
-def shake(moves: Moves, dag: DagState, times: int, rng: np.random.Generator) -> None:
-    """Make `times` random legal moves."""
-    n, limits = moves.n, moves.limits
-    allowed = unpack(limits.allowed, n)
+def perturbed(engine: SearchEngine, dag: Dag, times: int, rng: np.random.Generator) -> Dag:
+    """`dag` after `times` random legal moves."""
+    n = engine.n
+    allowed, required = allowed_matrix(engine.limits, n), required_matrix(engine.limits, n)
+    parents: Bools = np.zeros((n, n), dtype=bool)  # [x, p]
+    parents[[x for _, x in dag.edges], [p for p, _ in dag.edges]] = True
     for _ in range(times):
-        parents, reach = unpack(dag.parents, n), unpack(dag.reach, n)
-        free = parents & ~unpack(limits.required, n)  # [x, p]
-        few = parents.sum(axis=1) < moves.max_parents
-        adds = [(ADD, p, x) for x, p in np.argwhere(allowed & ~parents & ~reach & few[:, None])]
-        drops = [(DROP, p, x) for x, p in np.argwhere(free)]
-        ways = (parents[:, :, None] & reach.T[:, None, :]).sum(
-            axis=1
-        )  # parents of x that p reaches
-        turns = [(TURN, p, x) for x, p in np.argwhere(free & allowed.T & (ways == 1)) if few[p]]
-        options = [kind for kind in (adds, drops, turns) if kind]
+        reach = np.eye(n, dtype=bool)  # [u, v]: v is u or its descendant
+        for v in reversed(dag.topological_order()):
+            reach[v] |= reach[list(dag.children(v))].any(axis=0)
+        free = parents & ~required
+        few = parents.sum(axis=1) < engine.limits.max_parents
+        adds = np.argwhere(allowed & ~parents & ~reach & few[:, None])
+        # p → x can be turned if p reaches no other parent of x; ways[x, p] counts p itself.
+        ways = parents.astype(np.int64) @ reach.T.astype(np.int64)
+        turns = np.argwhere(free & allowed.T & (ways == 1) & few[None, :])
+        options = [edges for edges in (adds, np.argwhere(free), turns) if len(edges)]
         if not options:
-            return
-        kind = options[rng.integers(len(options))]
-        move, p, x = kind[rng.integers(len(kind))]
-        make_move(dag, move, int(p), int(x))
+            return dag
+        edges = options[rng.integers(len(options))]
+        x, p = edges[rng.integers(len(edges))]
+        if edges is turns:
+            parents[p, x] = True
+        parents[x, p] = not parents[x, p]
+        dag = Dag(n, [(int(p), int(x)) for x, p in np.argwhere(parents)])
+    return dag
 
 
 class HillClimb(NetworkLearner):
@@ -100,7 +123,7 @@ class HillClimb(NetworkLearner):
 
     Parameters
     ----------
-    score : str or LocalScore
+    criterion : str or LocalScore
         A name, such as "bic", "bdeu" or "k2", or a score.
     tabu : int
         The length of the tabu list, 0 for none.
@@ -108,11 +131,11 @@ class HillClimb(NetworkLearner):
         How often to climb again from the best network, perturbed.
     perturb : int
         The number of random moves before each restart.
-    **options
-        Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
-        "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
-        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner:
-        `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+    max_parents, start, required_edges, forbidden_edges, tiers, false_edges, random_state
+        As for every network learner, see `NetworkLearner`.
+    equivalent_sample_size, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`; the first is the prior weight of the model's
+        parameters, in rows.
 
     Attributes
     ----------
@@ -131,37 +154,20 @@ class HillClimb(NetworkLearner):
     Examples
     --------
     >>> import counterpane as cp
-    >>> learner = cp.HillClimb(score="bic").fit(cp.load_dataset("titanic"))
+    >>> learner = cp.HillClimb("bic").fit(cp.load_dataset("titanic"))
     >>> learner.model_.dag.n_edges, round(learner.score_, 3)
     (5, -5251.14)
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "tabu": INTEGER,
-        "restarts": INTEGER,
-        "perturb": INTEGER,
-    }
+    tabu: int = 0
+    restarts: int = 0
+    perturb: int = 1
 
-    def __init__(
-        self,
-        score: str | LocalScore = "bic",
-        *,
-        tabu: int = 0,
-        restarts: int = 0,
-        perturb: int = 1,
-        **options: Unpack[NetworkOptions],
-    ) -> None:
-        super().__init__(score, **options)
-        self.tabu = tabu
-        self.restarts = restarts
-        self.perturb = perturb
-
-    def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
+    def _make_search(self, engine: SearchEngine, start: ParentLists) -> Search[NetworkState]:
         if min(self.tabu, self.restarts, self.perturb) < 0:
             raise ParameterError(
                 f"tabu={self.tabu}, restarts={self.restarts}, perturb={self.perturb}; "
                 "none may be negative."
             )
         options = {"tabu": self.tabu, "restarts": self.restarts, "perturb": self.perturb}
-        return ClimbSearch(moves, start, **options, seed=self._seed)
+        return ClimbSearch(engine, start, **options, seed=self._seed)

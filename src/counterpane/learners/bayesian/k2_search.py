@@ -7,49 +7,54 @@ before it, while that improves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Unpack
+from dataclasses import field
+from typing import Any
 
 import numpy as np
 
-from counterpane.checks import INTEGER, NO_ARRAY, NONE, SEQUENCE, Constraints
+from counterpane._core.search import ParentLists
 from counterpane.errors import GraphError, ParameterError, Setting
-from counterpane.graphs.bits import unpack
-from counterpane.learners.bayesian.moves import Moves
+from counterpane.graphs import Dag
+from counterpane.learners.bayesian.constraints import required_matrix
+from counterpane.learners.bayesian.engine import SearchEngine, check_stored, lists_of, stored
 from counterpane.learners.bayesian.network import (
     NetworkLearner,
-    NetworkOptions,
     NetworkState,
-    stored,
 )
+from counterpane.learners.bayesian.score_learner import Criterion
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.driver import Search
 from counterpane.models.bayesian_network import BayesianNetwork
 from counterpane.progress import Control
-from counterpane.scores import LocalScore
-from counterpane.typing import Ints, Words
+from counterpane.typing import Ints
 
 
 class OrderSearch(Search[NetworkState]):
     """One order a step."""
 
-    def __init__(self, moves: Moves, order: Ints | None, restarts: int, seed: int) -> None:
-        self.moves = moves
+    def __init__(self, engine: SearchEngine, order: Ints | None, restarts: int, seed: int) -> None:
+        self.engine = engine
         self.order = order
         self.n_orders = 1 if order is not None else restarts + 1
         self.seed = seed
 
     def start(self) -> NetworkState:
-        rows = stored(np.zeros_like(self.moves.limits.allowed))
+        rows = stored(lists_of(Dag(self.engine.n, [])))
         return NetworkState(rows, -np.inf, rows, "order", 0, -np.inf)
 
     def _after_parents(self, order: Ints) -> Ints:
         """The order, with each variable moved behind the parents that are required for it."""
-        required = unpack(self.moves.limits.required, self.moves.n)
+        required = required_matrix(self.engine.limits, self.engine.n)
         waiting, placed = order.tolist(), []
         while waiting:
             free = next(x for x in waiting if not required[x, waiting].any())
             waiting.remove(free)
             placed.append(free)
         return np.array(placed, dtype=np.int64)
+
+    def check(self, state: NetworkState) -> None:
+        check_stored(self.engine.n, state.best, state.parents)
+        check_range("the number of orders", state.rounds, 0, self.n_orders + 1)
 
     def done(self, state: NetworkState) -> bool:
         return state.rounds >= self.n_orders
@@ -61,10 +66,10 @@ class OrderSearch(Search[NetworkState]):
         order = self.order
         if order is None:
             rng = np.random.default_rng([self.seed, state.rounds])
-            order = self._after_parents(rng.permutation(self.moves.n))
-        parents, score = self.moves.parents_in_order(order, shrink=False)
-        if score > state.score + self.moves.limits.tolerance:
-            state = state._replace(best=stored(parents), score=score)
+            order = self._after_parents(rng.permutation(self.engine.n))
+        dag, score = self.engine.parents_in_order(order, shrink=False)
+        if score > state.score + self.engine.limits.tolerance:
+            state = state._replace(best=stored(dag), score=score)
         return state._replace(rounds=state.rounds + 1), {"order": state.rounds, "score": score}
 
 
@@ -73,18 +78,18 @@ class K2Search(NetworkLearner):
 
     Parameters
     ----------
-    score : str or LocalScore
+    criterion : str or LocalScore
         A name, such as "bic", "bdeu" or "k2", or a score.
     order : sequence of str, optional
         All columns, parents before children. By default `restarts` + 1 random orders are tried, and
         the best network is returned.
     restarts : int
         The number of random orders after the first one.
-    **options
-        Those of every network learner, `max_parents`, `required_edges`, `forbidden_edges`,
-        `tiers`, `false_edges`, `random_state`, `equivalent_sample_size`, and those of every
-        learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
-        `start` is refused.
+    max_parents, required_edges, forbidden_edges, tiers, false_edges, random_state
+        As for every network learner, see `NetworkLearner`; `start` is refused.
+    equivalent_sample_size, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`; the first is the prior weight of the model's
+        parameters, in rows.
 
     Attributes
     ----------
@@ -109,23 +114,9 @@ class K2Search(NetworkLearner):
     ['age', 'sex', 'status']
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "order": SEQUENCE | NONE,
-        "restarts": INTEGER,
-    }
-
-    def __init__(
-        self,
-        score: str | LocalScore = "k2",
-        *,
-        order: Sequence[str] | None = None,
-        restarts: int = 20,
-        **options: Unpack[NetworkOptions],
-    ) -> None:
-        super().__init__(score, **options)
-        self.order = order
-        self.restarts = restarts
+    criterion: Criterion = field(default="k2", kw_only=False)
+    order: Sequence[str] | None = None
+    restarts: int = 20
 
     def _known_directions(self, model: BayesianNetwork) -> list[tuple[int, int]]:
         """All edges if the user gave an order; else those that follow from constraints."""
@@ -133,7 +124,7 @@ class K2Search(NetworkLearner):
             return list(model.dag.edges)
         return super()._known_directions(model)
 
-    def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
+    def _make_search(self, engine: SearchEngine, start: ParentLists) -> Search[NetworkState]:
         if self.start is not None:
             raise ParameterError(
                 "K2Search has no start: each variable takes its parents along the order; leave "
@@ -143,10 +134,10 @@ class K2Search(NetworkLearner):
             raise ParameterError(Setting("restarts", self.restarts), "; zero or more is allowed.")
         order = None
         if self.order is not None:
-            names = moves.cache.names
-            schema = moves.cache.source.schema
+            names = engine.cache.names
+            schema = engine.cache.source.schema
             order = np.array([schema.index(name) for name in self.order], dtype=np.int64)
-            must = unpack(moves.limits.required, moves.n)
+            must = required_matrix(engine.limits, engine.n)
             for place, x in enumerate(order.tolist()):
                 if must[x, order[place:]].any():
                     raise GraphError(
@@ -158,4 +149,4 @@ class K2Search(NetworkLearner):
                     f"the order lists {len(self.order)} columns; each of {len(names)} must "
                     "occur once."
                 )
-        return OrderSearch(moves, order, self.restarts, self._seed)
+        return OrderSearch(engine, order, self.restarts, self._seed)

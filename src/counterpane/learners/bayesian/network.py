@@ -4,45 +4,41 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self, Unpack
+from dataclasses import field
+from typing import Annotated, Any, NamedTuple, Self
 
-import numpy as np
-
-from counterpane._core.bayesian import Limits
-from counterpane.checks import (
-    ANYTHING,
-    INTEGER,
-    LISTS,
-    NO_ARRAY,
-    NONE,
-    NUMBER,
-    PAIRS,
-    STRING,
-    Constraints,
-)
+from counterpane._core.search import Limits, ParentLists
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource, threads_of
 from counterpane.counts.view import reorder_columns
 from counterpane.errors import GraphError, ParameterError, Setting, TableSizeError
 from counterpane.graphs import Dag
-from counterpane.learners.base import Learner, LearnerOptions, Missing
+from counterpane.learners.base import Learner, Missing
+from counterpane.learners.bayesian.constraints import (
+    EdgePairs,
+    Tiers,
+    is_allowed,
+    known_directions,
+    make_limits,
+    required_edges,
+    without_parents,
+)
+from counterpane.learners.bayesian.engine import (
+    SearchEngine,
+    dag_of,
+    lists_of,
+    restored,
+    rows_needed,
+)
 from counterpane.learners.bayesian.interventions import (
     InterventionCache,
     SetCells,
     read_interventions,
 )
-from counterpane.learners.bayesian.moves import (
-    Edges,
-    Moves,
-    dag_of,
-    known_directions,
-    make_limits,
-    rows_needed,
-)
 from counterpane.learners.bayesian.score_learner import LearnedNetwork, ScoreLearner, named_gains
 from counterpane.learners.bayesian.structural_em import first_score
-from counterpane.learners.bayesian.tree_start import CHOW_LIU, chow_liu_parents
+from counterpane.learners.bayesian.tree_start import CHOW_LIU, chow_liu_forest
+from counterpane.learners.checkpoint import GROWS
 from counterpane.learners.driver import Driver, Search, to_end
 from counterpane.learners.gap_policy import GapPolicy
 from counterpane.learners.order import intrinsic_order
@@ -53,48 +49,24 @@ from counterpane.progress import Control
 from counterpane.scores import LocalScore
 from counterpane.scores.edge_price import false_edge_rate, with_edge_price
 from counterpane.scores.row_cache import RowCache, row_bytes
-from counterpane.typing import Ints, Words
+from counterpane.typing import Ints
 
 MAX_MEMORY = 2**32  # bytes of rows: about 11,000 columns
 
 
-class NetworkOptions(LearnerOptions, total=False):
-    """The parameters that all network learners share; see `NetworkLearner`."""
-
-    max_parents: int | None
-    start: Any
-    required_edges: Edges
-    forbidden_edges: Edges
-    tiers: Sequence[Sequence[str]] | None
-    false_edges: float | str | None
-    random_state: int | None
-    equivalent_sample_size: float
-
-
-NO_ROWS: Ints = np.zeros(0, dtype=np.int64)
-
-
 class NetworkState(NamedTuple):
-    """The best network so far, and the place of the search; bit rows are int64 views, for files."""
+    """The best network so far, and the place of the search; networks as `stored` writes them."""
 
-    best: Ints
+    best: Annotated[Ints, GROWS]
     score: float
-    parents: Ints
+    parents: Annotated[Ints, GROWS]
     stage: str
     rounds: int
     floor: float  # the score when this round began
-    before: Ints = NO_ROWS  # `best` and `score` before a stage that was stopped and begins again
+    before: Annotated[Ints, GROWS] | None = (
+        None  # `best` and `score` before a stage that begins again after a stop
+    )
     score_before: float = 0.0
-
-
-def bits_of(rows: Ints) -> Words:
-    """A writable copy of stored bit rows."""
-    return rows.view(np.uint64).copy()
-
-
-def stored(rows: Words) -> Ints:
-    """A copy of bit rows as an int64 view, for a state."""
-    return rows.copy().view(np.int64)
 
 
 class NetworkLearner(ScoreLearner):
@@ -103,11 +75,11 @@ class NetworkLearner(ScoreLearner):
     Columns are sorted by falling entropy, then by name, before the search, so that the result does
     not depend on their order in the table.
 
-    Parameters: `score` (a name or a score), `max_parents`, `start` (a network, a networkx graph, or
-    "chow-liu" for the best tree by the score), `required_edges` and `forbidden_edges` ((parent,
-    child) names), `tiers` (lists of names, earlier before later), `false_edges` (the price of an
-    edge; see `StructureSearch`), `random_state`, `equivalent_sample_size` (weight of the uniform
-    prior of the model's parameters, in rows), and those of every learner.
+    Parameters: `criterion` (a score or its name), `max_parents`, `start` (a network, a networkx
+    graph, or "chow-liu" for the best tree by the score), `required_edges` and `forbidden_edges`
+    ((parent, child) names), `tiers` (lists of names, earlier before later), `false_edges` (the
+    price of an edge; see `StructureSearch`), `random_state`, `equivalent_sample_size` (weight of
+    the uniform prior of the model's parameters, in rows), and those of every learner.
 
     Results: `model_`, `graph_`, `score_`, `cpdag_` (the equivalence class, a networkx graph),
     `strengths_` (edges with their strength in bits per row; strongest first), `gains_` (edges with
@@ -116,57 +88,32 @@ class NetworkLearner(ScoreLearner):
     and the iterations for the parameters; `start`, if it is a network, is the first structure.
     """
 
-    _interventions: Any = None
-    _set: SetCells | None = None
+    _interventions: Any = field(init=False)
+    _set: SetCells | None = field(init=False)
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "max_parents": INTEGER | NONE,
-        "start": ANYTHING,
-        "required_edges": PAIRS,
-        "forbidden_edges": PAIRS,
-        "tiers": LISTS | NONE,
-        "false_edges": NUMBER | STRING | NONE,
-        "random_state": INTEGER | NONE,
-        "equivalent_sample_size": NUMBER,
-    }
-
-    def __init__(
-        self,
-        score: str | LocalScore = "bic",
-        *,
-        max_parents: int | None = 10,
-        start: Any = None,
-        required_edges: Edges = (),
-        forbidden_edges: Edges = (),
-        tiers: Sequence[Sequence[str]] | None = None,
-        false_edges: float | str | None = "auto",
-        random_state: int | None = None,
-        equivalent_sample_size: float = 1.0,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(score, equivalent_sample_size=equivalent_sample_size, **options)
-        self.max_parents = max_parents
-        self.start = start
-        self.required_edges = required_edges
-        self.forbidden_edges = forbidden_edges
-        self.tiers = tiers
-        self.false_edges = false_edges
-        self.random_state = random_state
+    max_parents: int | None = 10
+    start: Any = None
+    required_edges: EdgePairs = ()
+    forbidden_edges: EdgePairs = ()
+    tiers: Tiers | None = None
+    false_edges: float | str | None = "auto"
+    random_state: int | None = None
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, interventions: Any = None
     ) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`.
+        """Learn from `X`, see `Learner.fit`.
 
         `interventions` names, a row, the column or columns that were set from outside, or None; or
         maps each such column to a flag a row. A family is scored and fitted on the rows in which
         its child was not set, and edges that show their direction so are directed in `cpdag_`.
         Missing cells are then a state.
         """
-        self._interventions = interventions
-        self._set = None
-        return super().fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, _interventions=interventions, _set=None)
+
+    def _keep_rows(self) -> None:
+        if self._interventions is None:  # else rows are not of one kind
+            super()._keep_rows()
 
     def _resolve(self, source: CountSource, missing: Missing) -> tuple[GapPolicy, CountSource]:
         if self._interventions is None:
@@ -200,10 +147,10 @@ class NetworkLearner(ScoreLearner):
         return 0 if self.random_state is None else self.random_state
 
     @abstractmethod
-    def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
+    def _make_search(self, engine: SearchEngine, start: ParentLists) -> Search[NetworkState]:
         """The search to run, on reordered columns."""
 
-    def _learn(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
+    def _learn_network(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
         order = intrinsic_order(source)
         inner = reorder_columns(source, order)
         rate = false_edge_rate(self.false_edges, len(order))
@@ -212,15 +159,15 @@ class NetworkLearner(ScoreLearner):
         limits = self._limits(inner)
         cells = None if self._set is None else self._set.moved(inner, order)
         if cells is not None:
-            limits = without_parents(limits, cells.always)
-        start = start_parents(self.start, inner, limits)
+            limits = without_parents(limits, len(order), cells.always)
+        start = start_network(self.start, inner, limits)
         if self._needs_em(source):
             return self._learn_by_em(source, order, score, limits, start)
-        moves = make_moves(inner, score, limits, self.max_parents, cells)
-        search = self._make_search(moves, self._first_network(moves, start))
+        engine = make_engine(inner, score, limits, self.max_parents, cells)
+        search = self._make_search(engine, lists_of(self._first_network(engine, start)))
         outcome = self._driver(source).run(search, "searching")
-        best = bits_of(outcome.state.best)
-        gains = [(order[p], order[x], gain) for p, x, gain in moves.edge_gains(best)]
+        best = restored(outcome.state.best, len(order))
+        gains = [(order[p], order[x], gain) for p, x, gain in engine.edge_gains(best)]
         dag = Dag(len(order), [(p, x) for p, x, _ in gains])
         model = self._with_parameters(source, dag, score)
         edges = named_gains(source.schema.names, gains)
@@ -230,9 +177,9 @@ class NetworkLearner(ScoreLearner):
         """Which edges are allowed and required."""
         return make_limits(source.schema, self.required_edges, self.forbidden_edges, self.tiers)
 
-    def _first_network(self, moves: Moves, start: Words) -> Words:
-        """The parents that the search starts from: those of `start`, or of the Chow–Liu tree."""
-        return chow_liu_parents(moves) if self.start == CHOW_LIU else start
+    def _first_network(self, engine: SearchEngine, start: Dag) -> Dag:
+        """The network that the search starts from: `start`, or the Chow–Liu tree."""
+        return chow_liu_forest(engine) if self.start == CHOW_LIU else start
 
     def _record(self, source: CountSource, seconds: float) -> LearningRecord:
         names = source.schema.names
@@ -254,41 +201,41 @@ class NetworkLearner(ScoreLearner):
         order: list[int],
         score: LocalScore,
         limits: Limits,
-        start: Words,
+        start: Dag,
     ) -> LearnedNetwork:
         """The network that structural EM finds with this learner's search."""
         rows = MemoryCounts(source.rows().select(order), n_jobs=threads_of(source))
 
         def find(completed: MemoryCounts, ctl: Control) -> Dag:
-            moves = make_moves(completed, score, limits, self.max_parents)
-            search = self._make_search(moves, self._first_network(moves, start))
-            return Dag.from_bits(bits_of(to_end(search, ctl).best))
+            engine = make_engine(completed, score, limits, self.max_parents)
+            search = self._make_search(engine, lists_of(self._first_network(engine, start)))
+            return dag_of(restored(to_end(search, ctl).best, engine.n))
 
         def first(most_parents: int, ctl: Control) -> Dag:
-            dag = dag_of(start)
-            if self.start is None or self.start == CHOW_LIU:
-                most = most_parents if self.max_parents is None else self.max_parents
-                available = first_score(rows.table.total_weight)
-                moves = make_moves(rows, available, limits, min(most, most_parents))
-                dag = dag_of(self._first_network(moves, start))
-                moves.climb(dag, ctl)
-            return Dag.from_bits(dag.parents)
+            if self.start is not None and self.start != CHOW_LIU:
+                return start
+            most = most_parents if self.max_parents is None else self.max_parents
+            available = first_score(rows.table.total_weight)
+            engine = make_engine(rows, available, limits, min(most, most_parents))
+            reached = engine.climb(lists_of(self._first_network(engine, start)), ctl)
+            if reached.stopped:
+                ctl.check()
+            return dag_of(reached.dag)
 
-        began = Dag.from_bits(start)
-        required = Dag.from_bits(limits.required).edges
         return self._run_em(
-            source, rows, order, score, find, first, began, fixed=required, seed=self._seed
-        )
+            source, rows, order, score, find, first, start,
+            fixed=required_edges(limits), seed=self._seed,
+        )  # fmt: skip
 
 
-def make_moves(
+def make_engine(
     source: CountSource,
     score: LocalScore,
     limits: Limits,
     max_parents: int | None,
     cells: SetCells | None = None,
-) -> Moves:
-    """The moves of a search over a new row cache, its first rows filled.
+) -> SearchEngine:
+    """A search engine over a new row cache, its first rows filled.
 
     With `cells`, families are scored on the rows in which their child was not set.
     """
@@ -304,25 +251,17 @@ def make_moves(
     else:
         cache = InterventionCache(cells, score, max_parents=max_parents, memory=memory)
     cache.first_fill()
-    return Moves(cache, limits)
+    return SearchEngine(cache, limits)
 
 
-def without_parents(limits: Limits, columns: list[int]) -> Limits:
-    """The limits by which some columns have no parents."""
-    allowed = limits.allowed.copy()
-    allowed[columns] = 0
-    return Limits(allowed, limits.required, limits.tolerance)
+def start_network(start: Any, source: CountSource, limits: Limits) -> Dag:
+    """A start network (a model or a networkx graph), with the required edges.
 
-
-def start_parents(start: Any, source: CountSource, limits: Limits) -> Words:
-    """The parent rows of a start network (a model or a networkx graph), with the required edges.
-
-    For "chow-liu" these are the required edges alone; see `chow_liu_parents`.
+    For "chow-liu" these are the required edges alone; see `chow_liu_forest`.
     """
     names, n = source.schema.names, len(source.schema)
-    if start is None or (isinstance(start, str) and start == CHOW_LIU):
-        rows = np.zeros_like(limits.required)
-    else:
+    edges: list[tuple[int, int]] = []
+    if start is not None and not (isinstance(start, str) and start == CHOW_LIU):
         graph = start.graph if isinstance(start, BayesianNetwork) else start
         if not hasattr(graph, "edges") or set(graph.nodes) - set(names):
             shown = repr(start) if isinstance(start, str) else type(start).__name__
@@ -331,10 +270,10 @@ def start_parents(start: Any, source: CountSource, limits: Limits) -> Words:
                 "or a network or networkx graph over the table's columns, is needed."
             )
         edges = [(source.schema.index(p), source.schema.index(x)) for p, x in graph.edges]
-        rows = Dag(n, edges).parent_bits.copy()
-    if (rows & ~limits.allowed).any():
+        Dag(n, edges)
+    if not all(is_allowed(limits, p, x) for p, x in edges):
         raise GraphError("start holds an edge that is forbidden; drop it from one of the two.")
     try:
-        return Dag.from_bits(rows | limits.required).parent_bits.copy()
+        return Dag(n, [*edges, *required_edges(limits)])
     except GraphError:
         raise GraphError("start and required_edges together form a cycle; change one.") from None

@@ -10,16 +10,15 @@ the network drawn from the last one is accepted so that all DAGs count alike.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections import Counter
+from dataclasses import field
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpane._core import bayesian as kernels
-from counterpane.checks import BOOLEAN, INTEGER, NO_ARRAY, NONE, NUMBER, Constraints
 from counterpane.counts.source import CountSource
 from counterpane.errors import FitError, ParameterError, Setting
 from counterpane.graphs import Dag
@@ -30,16 +29,18 @@ from counterpane.inference.convergence import (
     standard_errors,
 )
 from counterpane.lazy import lazy
-from counterpane.learners.base import LearnerOptions
+from counterpane.learners.base import Seed
 from counterpane.learners.bayesian.exact_posterior import WHY_STATES, ExactPosterior, ranked_edges
 from counterpane.learners.bayesian.family_tables import ParentTables, checked_limit, parent_tables
+from counterpane.learners.bayesian.score_learner import Criterion
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.driver import Search
 from counterpane.learners.parameters import fit_parameters
 from counterpane.models.mixture import Mixture
+from counterpane.models.record import LearningRecord
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control
-from counterpane.scores import LocalScore, as_score
+from counterpane.scores import as_score
 from counterpane.seeds import random_generator
 from counterpane.typing import Array, Floats, Ints
 
@@ -170,7 +171,7 @@ class OrderMCMC(DensityLearner):
 
     Parameters
     ----------
-    score : str or LocalScore
+    criterion : str or LocalScore
         A name, such as "bic", "bdeu" or "k2", or a score.
     n_samples, n_chains : int
         The samples of each chain, and the number of chains.
@@ -190,9 +191,8 @@ class OrderMCMC(DensityLearner):
         The seed. Results do not depend on `n_jobs`.
     equivalent_sample_size : float
         The weight of the uniform prior of the networks' parameters, in rows.
-    **options
-        Those of every learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`,
-        `checkpoint`.
+    missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`.
 
     Attributes
     ----------
@@ -229,55 +229,20 @@ class OrderMCMC(DensityLearner):
 
     _why_states = WHY_STATES
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "n_samples": INTEGER,
-        "n_chains": INTEGER,
-        "burn_in": INTEGER | NONE,
-        "thin": INTEGER | NONE,
-        "max_parents": INTEGER,
-        "max_candidates": INTEGER,
-        "partition": BOOLEAN,
-        "n_models": INTEGER,
-        "random_state": NO_ARRAY,
-        "equivalent_sample_size": NUMBER,
-    }
+    criterion: Criterion = field(default="bdeu", kw_only=False)
+    n_samples: int = 1000
+    n_chains: int = 4
+    burn_in: int | None = None
+    thin: int | None = None
+    max_parents: int = 3
+    max_candidates: int = 12
+    partition: bool = True
+    n_models: int = 20
+    random_state: Seed = None
+    equivalent_sample_size: float = 1.0
 
-    def __init__(
-        self,
-        score: str | LocalScore = "bdeu",
-        *,
-        n_samples: int = 1000,
-        n_chains: int = 4,
-        burn_in: int | None = None,
-        thin: int | None = None,
-        max_parents: int = 3,
-        max_candidates: int = 12,
-        partition: bool = True,
-        n_models: int = 20,
-        random_state: int | np.random.Generator | None = None,
-        equivalent_sample_size: float = 1.0,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.score = score
-        self.n_samples = n_samples
-        self.n_chains = n_chains
-        self.burn_in = burn_in
-        self.thin = thin
-        self.max_parents = max_parents
-        self.max_candidates = max_candidates
-        self.partition = partition
-        self.n_models = n_models
-        self.random_state = random_state
-        self.equivalent_sample_size = equivalent_sample_size
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
-        score = as_score(vars(self)["score"])
-        self._check()
-        source = self._source(X, sample_weight)
+    def _learn(self, source: CountSource) -> None:
+        score = as_score(self.criterion)
         n, names = len(source.schema), source.schema.names
         driver = self._driver(source)
         tables = parent_tables(
@@ -313,30 +278,19 @@ class OrderMCMC(DensityLearner):
             ((*e.ends, p) for e in self.edges_ if (p := e.share_of_mark or 0.0) > 0.5),
             weight="probability",
         )
-        self._set_models(search, outcome.state, blocks, source, began)
-        return self
-
-    def _set_models(
-        self,
-        search: ChainSearch,
-        state: ChainState,
-        blocks: int,
-        source: CountSource,
-        began: float,
-    ) -> None:
-        """Set the mixture of drawn networks, and the best network of all sampled orders."""
-        drawn = self._drawn(search, state, blocks)
-        best, self.best_score_ = self._best(search, state, blocks)
-        record = self._record(source, time.monotonic() - began)
+        drawn = self._drawn(search, outcome.state, blocks)
+        best, self.best_score_ = self._best(search, outcome.state, blocks)
         ess = self.equivalent_sample_size
-        self.model_ = Mixture(
-            [fit_parameters(source, dag, equivalent_sample_size=ess) for dag in drawn],
-            list(drawn.values()),
-            record=record,
-        )
-        self.best_model_ = fit_parameters(source, best, equivalent_sample_size=ess, record=record)
+        networks = [fit_parameters(source, dag, equivalent_sample_size=ess) for dag in drawn]
+        self.model_ = Mixture(networks, list(drawn.values()))
+        self.best_model_ = fit_parameters(source, best, equivalent_sample_size=ess)
 
-    def _check(self) -> None:
+    def _set_record(self, record: LearningRecord) -> None:
+        self.model_.record = self.best_model_.record = record
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        as_score(self.criterion)
         least = {"n_samples": 2, "n_chains": 1, "thin": 1, "burn_in": 0, "n_models": 1}
         for name, smallest in least.items():
             value = getattr(self, name)

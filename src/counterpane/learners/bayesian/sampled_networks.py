@@ -24,10 +24,13 @@ from counterpane.data.table import Table
 from counterpane.errors import GraphError
 from counterpane.features.potential import log_sum
 from counterpane.graphs import Cpdag, Dag, UndirectedGraph, consistent_extension
-from counterpane.graphs.bits import unpack
 from counterpane.learners.base import Learner
+from counterpane.learners.bayesian.constraints import (
+    allowed_matrix,
+    make_limits,
+    required_matrix,
+)
 from counterpane.learners.bayesian.family_tables import FamilyTables, checked_limit
-from counterpane.learners.bayesian.moves import make_limits
 from counterpane.learners.bootstrap import bootstrap
 from counterpane.learners.density import DensityLearner
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -103,7 +106,7 @@ def sample_networks(
 def _family_scores(learner: Any, rows: Table) -> Floats:
     """The score of each column given each set of the others that the learner allows."""
     parameters = learner.get_params(deep=False)
-    score = as_score(parameters["score"])
+    score = as_score(parameters["criterion"])
     if score.available_case:
         score = as_score("bdeu")
     n = len(rows.schema)
@@ -117,7 +120,7 @@ def _family_scores(learner: Any, rows: Table) -> Floats:
         parameters.get("forbidden_edges", ()),
         parameters.get("tiers"),
     )
-    allowed, required = unpack(limits.allowed, n), unpack(limits.required, n)
+    allowed, required = allowed_matrix(limits, n), required_matrix(limits, n)
     scores: Floats = np.array([tables.child(x) for x in range(n)])
     squeezed = np.arange(scores.shape[1])
     for x, p in np.argwhere(~np.eye(n, dtype=bool)).tolist():

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self, Unpack
+from typing import Annotated, Any, NamedTuple
 
-from counterpane.checks import NO_ARRAY, NUMBER, Constraints
+from counterpane.checks import NO_ARRAY
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import with_missing_policy
 from counterpane.data.table import Table
 from counterpane.errors import FitError, Setting
 from counterpane.graphs import Dag
-from counterpane.learners.base import LearnerOptions, Missing
+from counterpane.learners.base import Missing
 from counterpane.learners.bayesian.structural_em import (
     EM_EFFORTS,
     StructuralEM,
@@ -37,6 +37,9 @@ from counterpane.models.edges import ARROW, Edge, Edges
 from counterpane.progress import Control
 from counterpane.scores import LocalScore, as_score, score_families
 
+Criterion = Annotated[str | LocalScore, NO_ARRAY]
+"""A score of networks, or its name."""
+
 
 class LearnedNetwork(NamedTuple):
     """A network and how it was found."""
@@ -52,55 +55,40 @@ class ScoreLearner(DensityLearner):
 
     _leaves_gaps = ("available", "em")
     _em_effort = ""  # a key of EM_EFFORTS, where it is not the policy itself
-    model_: BayesianNetwork
+    model_: BayesianNetwork = field(init=False)
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "equivalent_sample_size": NUMBER,
-    }
-
-    def __init__(
-        self,
-        score: str | LocalScore,
-        *,
-        equivalent_sample_size: float = 1.0,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.score = score
-        self.equivalent_sample_size = equivalent_sample_size
+    criterion: Criterion = field(default="bic", kw_only=False)
+    equivalent_sample_size: float = 1.0
 
     @abstractmethod
-    def _learn(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
+    def _learn_network(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
         """The network of a source on which the policy for missing cells is carried out."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
-        score = as_score(vars(self)["score"])
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        score = as_score(self.criterion)
         if self.missing == "available" and not score.available_case:
             raise FitError(
                 Setting("missing", "available"),
                 f" scores families on different rows, for which {score.name!r} is not made; take "
-                "the score 'nal', or ",
+                "the criterion 'nal', or ",
                 Setting("missing", "em"),
                 ".",
             )
-        source = self._source(X, sample_weight)
+
+    def _learn(self, source: CountSource) -> None:
+        score = as_score(self.criterion)
         source.prepare()
         try:
-            learned = self._learn(source, score)
+            learned = self._learn_network(source, score)
         except TooManyCells as error:
             if self.missing != "auto":
                 raise
             self._use(too_slow(self._gaps, str(error)))
             source = with_missing_policy(source, "state")
             source.prepare()
-            learned = self._learn(source, score)
+            learned = self._learn_network(source, score)
         self.model_, self.score_, self.gains_, self.trace_ = learned
-        vars(self).pop("graph_", None)
-        self.model_.record = self._record(source, time.monotonic() - began)
-        return self
 
     @cached_property
     def graph_(self) -> Any:
@@ -108,7 +96,7 @@ class ScoreLearner(DensityLearner):
         return self.model_.graph
 
     def _resolve(self, source: CountSource, missing: Missing) -> tuple[GapPolicy, CountSource]:
-        if missing == "auto" and as_score(vars(self)["score"]).available_case:
+        if missing == "auto" and as_score(self.criterion).available_case:
             missing = "available"
         if missing == "auto" and is_wide(len(source.schema)):
             policy, complete = super()._resolve(source, "state")
@@ -122,8 +110,7 @@ class ScoreLearner(DensityLearner):
 
     def _trial(self, table: Table) -> BayesianNetwork:
         """The network that a copy of this learner finds by EM, with little effort."""
-        plain = {"missing": "em", "progress": False, "checkpoint": None, "time_limit": None}
-        trial = type(self)(**self.get_params(deep=False) | plain)
+        trial = self.copied(missing="em", progress=False, checkpoint=None, time_limit=None)
         trial._em_effort = "trial"
         return trial.fit(table).model_
 

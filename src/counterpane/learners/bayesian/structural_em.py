@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from counterpane.errors import TableSizeError
 from counterpane.graphs import Dag
 from counterpane.inference.completion import Completion
 from counterpane.learners.bayesian.observed_gains import Edge, without_weak_edges
+from counterpane.learners.checkpoint import GROWS
 from counterpane.learners.driver import Search
 from counterpane.learners.parameters import EMSearch, EMState
 from counterpane.models.bayesian_network import BayesianNetwork
@@ -65,7 +66,7 @@ class StructuralState(NamedTuple):
     """A structure, its expected counts (see `EMState`), and the next stage."""
 
     parents: Ints  # bit rows, viewed as int64
-    expected: Floats
+    expected: Annotated[Floats, GROWS]
     log_likelihood: float
     gain: float
     steps: int

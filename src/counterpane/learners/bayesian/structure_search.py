@@ -8,28 +8,36 @@ family costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Unpack
+from typing import Any
 
 import numpy as np
 
-from counterpane._core.bayesian import Limits
+from counterpane._core.search import Limits, ParentLists
 from counterpane._core.wide import WideData
-from counterpane.checks import ANYTHING, NO_ARRAY, STRING, Constraints
 from counterpane.counts.candidates import CandidateCounter
 from counterpane.counts.source import CountSource
+from counterpane.counts.view import reorder_columns
 from counterpane.errors import Advice, FitError, unknown_name
 from counterpane.graphs import Dag
-from counterpane.graphs.bits import pack, unpack
+from counterpane.graphs.bits import pack
 from counterpane.learners.bayesian.candidates import candidate_pairs
-from counterpane.learners.bayesian.moves import Moves, dag_of, is_symmetric, pattern_of
-from counterpane.learners.bayesian.network import (
-    NO_ROWS,
-    NetworkLearner,
-    NetworkOptions,
-    NetworkState,
-    bits_of,
+from counterpane.learners.bayesian.constraints import (
+    is_allowed,
+    is_symmetric,
+    no_limits,
+    only_pairs,
+)
+from counterpane.learners.bayesian.engine import (
+    Reached,
+    SearchEngine,
+    check_stored,
+    restored,
     stored,
+)
+from counterpane.learners.bayesian.network import (
+    NetworkLearner,
+    NetworkState,
+    start_network,
 )
 from counterpane.learners.bayesian.score_learner import LearnedNetwork, named_gains
 from counterpane.learners.bayesian.wide_columns import WideColumns, searched_columns
@@ -41,12 +49,13 @@ from counterpane.learners.bayesian.wide_search import (
     is_wide,
     wide_data,
 )
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.driver import Search
 from counterpane.learners.order import column_entropies, intrinsic_order
-from counterpane.progress import Control, Stopped
+from counterpane.progress import Control
 from counterpane.scores import LocalScore, score_families
 from counterpane.scores.edge_price import false_edge_rate
-from counterpane.typing import Ints, Words
+from counterpane.typing import Ints
 
 MANY = 300  # above so many variables, class knock-outs do not pay, and two starts do
 PASSES = 10  # of reinsertion in a row, at most
@@ -65,19 +74,20 @@ class StagedSearch(Search[NetworkState]):
     `stage` is "round/index": the start (0 or 1) and the stage to come.
     """
 
-    def __init__(self, moves: Moves, start: Words, effort: str, *, classes: bool) -> None:
-        self.moves = moves
+    def __init__(
+        self, engine: SearchEngine, start: ParentLists, effort: str, *, classes: bool
+    ) -> None:
+        self.engine = engine
         self._start = start
         self.again = effort == "thorough"
-        if effort == "default" and moves.cache.total_weight <= FEW_ROWS and moves.n <= MANY:
+        if effort == "default" and engine.cache.total_weight <= FEW_ROWS and engine.n <= MANY:
             effort = "few rows"
         self.stages = [self._in_place(s, classes) for s in EFFORTS[effort]]
-        self._stopped = False
-        self.n_starts = 2 if self.again and moves.n > MANY and not start.any() else 1
+        self.n_starts = 2 if self.again and engine.n > MANY and not len(start.nodes) else 1
 
     def _in_place(self, stage: str, classes: bool) -> str:
         """The replacement of `stage` where limits name directions, or n is large."""
-        if stage == "class knock-out" and self.moves.n > MANY:
+        if stage == "class knock-out" and self.engine.n > MANY:
             return "reinsert"
         if classes:
             return stage
@@ -86,9 +96,15 @@ class StagedSearch(Search[NetworkState]):
         )
 
     def start(self) -> NetworkState:
-        score = self.moves.score(dag_of(self._start))
+        score = self.engine.score(self._start)
         rows = stored(self._start)
         return NetworkState(rows, score, rows, "0/0", 0, score)
+
+    def check(self, state: NetworkState) -> None:
+        check_stored(self.engine.n, state.best, state.parents, state.before)
+        begun, index = map(int, state.stage.split("/"))
+        check_range("stage", [begun], 0, self.n_starts + 1)
+        check_range("stage", [index], 0, len(self.stages))
 
     def done(self, state: NetworkState) -> bool:
         return int(state.stage.split("/")[0]) >= self.n_starts
@@ -97,32 +113,31 @@ class StagedSearch(Search[NetworkState]):
         return state.rounds, None if self.again else len(self.stages)
 
     def step(self, state: NetworkState, ctl: Control) -> tuple[NetworkState, dict[str, Any]]:
-        if state.before.size:
-            state = state._replace(best=state.before, score=state.score_before, before=NO_ROWS)
+        if state.before is not None:
+            state = state._replace(best=state.before, score=state.score_before, before=None)
         begun, index = map(int, state.stage.split("/"))
         stage = self.stages[index]
         if begun == 1 and index == 0 and state.floor == -np.inf:
             stage = "climb"  # the second start begins with another search
-        self._stopped = False
-        parents, gains = self._run_stage(stage, bits_of(state.parents), ctl)
-        score = self.moves.score(dag_of(parents))
+        dag, gains, stopped = self._run_stage(stage, restored(state.parents, self.engine.n), ctl)
+        score = self.engine.score(dag)
         record = {"stage": stage, "gains": gains, "score": score}
         begin = state
-        if score > state.score + self.moves.limits.tolerance or state.rounds == 0:
-            state = state._replace(best=stored(parents), score=max(score, state.score))
-        if self._stopped:  # the stage counts so far, and begins again when the search goes on
+        if score > state.score + self.engine.limits.tolerance or state.rounds == 0:
+            state = state._replace(best=stored(dag), score=max(score, state.score))
+        if stopped:  # the stage counts so far, and begins again when the search goes on
             return state._replace(before=begin.best, score_before=begin.score), record
         following = index + 1
         floor = state.floor
         if following == len(self.stages):
-            if self.again and score > floor + self.moves.limits.tolerance:
+            if self.again and score > floor + self.engine.limits.tolerance:
                 following, floor = 1, score  # one more round, without the first GES
             else:
                 begun, following, floor = begun + 1, 0, -np.inf
-                parents = self._start
+                dag = self._start
         return (
             state._replace(
-                parents=stored(parents),
+                parents=stored(dag),
                 stage=f"{begun}/{following}",
                 rounds=state.rounds + 1,
                 floor=floor,
@@ -130,46 +145,19 @@ class StagedSearch(Search[NetworkState]):
             record,
         )
 
-    def _run_stage(self, stage: str, parents: Words, ctl: Control) -> tuple[Words, int]:
-        """The parents after a stage, and the number of its gains; if stopped, those so far."""
-        moves = self.moves
-        if stage == "place":
-            return self._place(parents, ctl)
-        if stage in ("ges", "class knock-out"):
-            pattern = pattern_of(parents)
-            if stage == "ges":
-                return pattern.member, self._unless_stopped(lambda: moves.ges(pattern, ctl))
-            moves.ges(pattern, ctl)
-            return pattern.member, self._unless_stopped(
-                lambda: moves.knock_out_classes(pattern, ctl)
-            )
-        dag = dag_of(parents)
+    def _run_stage(self, stage: str, dag: ParentLists, ctl: Control) -> Reached:
+        engine = self.engine
+        if stage == "ges":
+            return engine.ges(dag, ctl)
+        if stage == "class knock-out":
+            return engine.knock_out_classes(dag, ctl)
         if stage == "climb":
-            return dag.parents, self._unless_stopped(lambda: moves.climb(dag, ctl))
+            return engine.climb(dag, ctl)
         if stage == "knock-out":
-            return dag.parents, self._unless_stopped(lambda: moves.knock_out(dag, ctl))
-        total = gains = self._unless_stopped(lambda: moves.reinsert(dag, ctl))
-        passes = 1
-        while gains and passes < PASSES:
-            gains = self._unless_stopped(lambda: moves.reinsert(dag, ctl))
-            total, passes = total + gains, passes + 1
-        return dag.parents, total
-
-    def _place(self, parents: Words, ctl: Control) -> tuple[Words, int]:
-        order = np.array(Dag.from_bits(parents).topological_order(), dtype=np.int64)
-        gains = self._unless_stopped(lambda: self.moves.place_nodes(order, ctl))
-        placed, score = self.moves.parents_in_order(order, shrink=True)
-        if score > self.moves.score(dag_of(parents)) + self.moves.limits.tolerance:
-            return placed, gains
-        return parents, 0
-
-    def _unless_stopped(self, work: Callable[[], int]) -> int:
-        """The gains of `work`; 0 if it was stopped, which the driver notices next."""
-        try:
-            return work()
-        except Stopped:
-            self._stopped = True
-            return 0
+            return engine.knock_out(dag, ctl)
+        if stage == "reinsert":
+            return engine.reinsert(dag, PASSES, ctl)
+        return engine.place_nodes(dag, ctl)
 
 
 class StructureSearch(NetworkLearner):
@@ -177,12 +165,13 @@ class StructureSearch(NetworkLearner):
 
     With constraints on directions the search is over DAGs, otherwise over equivalence classes.
     Above 1,000 columns it screens all pairs first and keeps only what gains, so that memory grows
-    with the columns and not with their square; see docs/design/wide.md. Constraints, a `start`, a
-    score of your own, or EM for missing cells need the search of narrow tables at any width.
+    with the columns and not with their square; see docs/design/wide.md. A score of your own,
+    interventions, `start="chow-liu"` and EM for missing cells need the search of narrow tables,
+    up to about 11,000 columns.
 
     Parameters
     ----------
-    score : str or LocalScore
+    criterion : str or LocalScore
         A name, such as "bic", "bdeu" or "k2", or a score.
     effort : {"fast", "default", "thorough"}
         "fast": greedy equivalence search. "default": with node reinsertion, and edge knock-outs up
@@ -199,11 +188,11 @@ class StructureSearch(NetworkLearner):
         graph, a `MixedGraph`, or a learner with a graph, such as `PC()`, which is fitted first
         unless it is. Its directions do not count. With PC this is the idea of MMHC (Tsamardinos,
         Brown and Aliferis, 2006).
-    **options
-        Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
-        "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
-        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner:
-        `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+    max_parents, start, required_edges, forbidden_edges, tiers, false_edges, random_state
+        As for every network learner, see `NetworkLearner`.
+    equivalent_sample_size, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`; the first is the prior weight of the model's
+        parameters, in rows.
 
     Attributes
     ----------
@@ -232,46 +221,39 @@ class StructureSearch(NetworkLearner):
     (-5251.14, 'ges')
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "score": NO_ARRAY,
-        "effort": STRING,
-        "candidates": ANYTHING,
-    }
+    effort: str = "default"
+    candidates: Any = None
 
-    def __init__(
-        self,
-        score: str | LocalScore = "bic",
-        *,
-        effort: str = "default",
-        candidates: Any = None,
-        **options: Unpack[NetworkOptions],
-    ) -> None:
-        super().__init__(score, **options)
-        self.effort = effort
-        self.candidates = candidates
-
-    def _learn(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
+    def _learn_network(self, source: CountSource, score: LocalScore) -> LearnedNetwork:
         if self.effort not in ("fast", "default", "thorough"):
             raise unknown_name("effort", self.effort, ("fast", "default", "thorough"))
         n = len(source.schema)
-        limited = list(self.required_edges) or list(self.forbidden_edges) or self.tiers
-        gaps = source.has_missing.any()
-        free = self.start is None and self._set is None and self.candidates is None and not gaps
-        narrow = not is_wide(n) or limited or not free
+        by_rows = self._set is not None or isinstance(self.start, str) or source.has_missing.any()
         self.method_ = "dense"
-        if narrow or not can_be_wide(score, float(source.total_weight or 2.0)):
-            return super()._learn(source, score)
+        if not is_wide(n) or by_rows or not can_be_wide(score, float(source.total_weight or 2.0)):
+            return super()._learn_network(source, score)
         entropies = column_entropies(source)
         order = np.array(intrinsic_order(source, entropies), dtype=np.int64)
         rate = false_edge_rate(self.false_edges, n)
-        columns = searched_columns(source, order, score, entropies)
-        self._notes = [*self._notes, *columns.notes]
+        limited = bool(list(self.required_edges) or list(self.forbidden_edges) or self.tiers)
+        limited = limited or self.start is not None or self.candidates is not None
+        if limited:  # which may name any column
+            columns = WideColumns(order, np.zeros((0, 2), dtype=np.int64), [])
+            ordered = reorder_columns(source, order.tolist())
+            limits = self._limits(ordered)
+            start = start_network(self.start, ordered, limits)
+        else:
+            columns = searched_columns(source, order, score, entropies)
+            limits, start = no_limits(len(columns.searched)), None
+        self.notes_ += columns.notes
         data = wide_data(source, score, rate, self.max_parents, columns.searched)
         card = None
         if isinstance(source, CandidateCounter) and not data.weights.size:
             searched = source.reorder_columns(columns.searched.tolist())
             card = searched if searched.screens else None
-        search = WideSearch(data, effort=self.effort, n_jobs=self.n_jobs, card=card)
+        search = WideSearch(
+            data, effort=self.effort, n_jobs=self.n_jobs, card=card, limits=limits, start=start
+        )
         outcome = self._driver(source).run(search, "searching")
         self.method_ = "wide" if outcome.state.every else "screened"
         edges = edges_of(outcome.state)
@@ -284,9 +266,7 @@ class StructureSearch(NetworkLearner):
         limits = super()._limits(source)
         if self.candidates is None:
             return limits
-        required = unpack(limits.required, len(source.schema))
-        pairs = candidate_pairs(self.candidates, source) | required | required.T
-        return limits._replace(allowed=limits.allowed & pack(pairs))
+        return only_pairs(limits, pack(candidate_pairs(self.candidates, source)))
 
     def _wide_gains(
         self, source: CountSource, score: LocalScore, rate: float | None, columns: WideColumns,
@@ -301,31 +281,30 @@ class StructureSearch(NetworkLearner):
             edges = np.concatenate([edges, place[columns.copies]])
         if len(columns.copies):
             data = wide_data(source, score, rate, self.max_parents, used)
-        total, edges, gains = edge_gains(data, edges)
+        total, edges, gains = edge_gains(data, edges, keep=bool(self.required_edges))
         left = np.setdiff1d(np.arange(n), used)
         if left.size:
             total += float(score_families(score, source, [(x, []) for x in left.tolist()]).sum())
         ends = used[edges].T.tolist()
         return total, list(zip(*ends, gains.tolist(), strict=True))
 
-    def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
-        classes = is_symmetric(moves.limits) and moves.cache.score.is_score_equivalent
+    def _make_search(self, engine: SearchEngine, start: ParentLists) -> Search[NetworkState]:
+        classes = is_symmetric(engine.limits) and engine.cache.score.is_score_equivalent
         if self._set is None:
-            return StagedSearch(moves, start, self.effort, classes=classes)
+            return StagedSearch(engine, start, self.effort, classes=classes)
         # Members of a class have different scores, so the search is over DAGs, where it takes more
         # effort to leave a local optimum.
         effort = "thorough" if self.effort == "default" else self.effort
-        return StagedSearch(moves, start, effort, classes=False)
+        return StagedSearch(engine, start, effort, classes=False)
 
-    def _first_network(self, moves: Moves, start: Words) -> Words:
+    def _first_network(self, engine: SearchEngine, start: Dag) -> Dag:
         """With interventions, the network of the same rows if nothing had been set."""
         if self._set is None or self.start is not None:
-            return super()._first_network(moves, start)
-        plain = type(self)(**self.get_params())
+            return super()._first_network(engine, start)
         half = None if self.time_limit is None else self.time_limit / 2
-        plain.set_params(time_limit=half, checkpoint=None, progress=False, missing="state")
-        parents: Words = plain.fit(moves.cache.source).model_.dag.parent_bits
-        return parents & moves.limits.allowed
+        plain = self.copied(time_limit=half, checkpoint=None, progress=False, missing="state")
+        edges = plain.fit(engine.cache.source).model_.dag.edges
+        return Dag(engine.n, [(p, x) for p, x in edges if is_allowed(engine.limits, p, x)])
 
 
 class GES(NetworkLearner):
@@ -336,13 +315,13 @@ class GES(NetworkLearner):
 
     Parameters
     ----------
-    score : str or LocalScore
+    criterion : str or LocalScore
         A name, such as "bic", "bdeu" or "k2", or a score.
-    **options
-        Those of every network learner, `max_parents`, `start` (a network, a networkx graph, or
-        "chow-liu" for the best tree by the score), `required_edges`, `forbidden_edges`, `tiers`,
-        `false_edges`, `random_state`, `equivalent_sample_size`, and those of every learner:
-        `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`, `checkpoint`.
+    max_parents, start, required_edges, forbidden_edges, tiers, false_edges, random_state
+        As for every network learner, see `NetworkLearner`.
+    equivalent_sample_size, missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`; the first is the prior weight of the model's
+        parameters, in rows.
 
     Attributes
     ----------
@@ -366,10 +345,10 @@ class GES(NetworkLearner):
     (-5251.14, 5)
     """
 
-    def _make_search(self, moves: Moves, start: Words) -> Search[NetworkState]:
-        if not moves.cache.score.is_score_equivalent:
+    def _make_search(self, engine: SearchEngine, start: ParentLists) -> Search[NetworkState]:
+        if not engine.cache.score.is_score_equivalent:
             raise FitError(
-                f"GES needs a score_equivalent score; {moves.cache.score.name} with its prior is "
+                f"GES needs a score_equivalent score; {engine.cache.score.name} with its prior is "
                 "not: try ",
                 Advice("BIC() or BDeu(), or HillClimb", "--score bic, or --method hill-climb"),
                 ".",
@@ -381,10 +360,10 @@ class GES(NetworkLearner):
                 Advice("StructureSearch or HillClimb", "--method structure-search or hill-climb"),
                 ".",
             )
-        if not is_symmetric(moves.limits):
+        if not is_symmetric(engine.limits):
             raise FitError(
                 "GES works on classes of networks and cannot obey constraints on directions; use ",
                 Advice("StructureSearch or HillClimb", "--method structure-search or hill-climb"),
                 ".",
             )
-        return StagedSearch(moves, start, "fast", classes=True)
+        return StagedSearch(engine, start, "fast", classes=True)

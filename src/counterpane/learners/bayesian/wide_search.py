@@ -13,20 +13,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from counterpane._core import wide as kernels
 from counterpane._core.scores import AVERAGE, LIKELIHOOD
+from counterpane._core.search import Limits, ParentLists
 from counterpane._core.wide import WideData
 from counterpane.counts.bitsets import BitColumns
 from counterpane.counts.candidates import CandidateCounter
 from counterpane.counts.memory import bit_columns
 from counterpane.counts.source import CountSource, threads_of
 from counterpane.data.table import Table
+from counterpane.graphs import Dag
 from counterpane.lazy import lazy
 from counterpane.learners.bayesian.card_screens import CardScreens
+from counterpane.learners.bayesian.constraints import is_symmetric, no_limits
+from counterpane.learners.bayesian.engine import check_stored
+from counterpane.learners.checkpoint import GROWS, check_range
 from counterpane.learners.driver import Search
 from counterpane.parallel import map_in_threads
 from counterpane.progress import Control, Stopped
@@ -73,9 +78,9 @@ class WideState(NamedTuple):
     """
 
     parents_from: Ints
-    parents: Ints
-    pairs: Ints
-    gains: Floats
+    parents: Annotated[Ints, GROWS]
+    pairs: Annotated[Ints, GROWS]
+    gains: Annotated[Floats, GROWS]
     steps: int
     every: bool
 
@@ -84,10 +89,15 @@ class WideSearch(Search[WideState]):
     """Screens, then searches; columns stand in the order of `data`."""
 
     def __init__(
-        self, data: WideData, *, effort: str, n_jobs: int, card: CandidateCounter | None = None
-    ) -> None:
+        self, data: WideData, *, effort: str, n_jobs: int, card: CandidateCounter | None = None,
+        limits: Limits | None = None, start: Dag | None = None,
+    ) -> None:  # fmt: skip
         self.data = data
         self.n = len(data.cards)
+        limits = no_limits(self.n) if limits is None else limits
+        self.limits = limits._replace(max_parents=data.max_parents)
+        self.classes = is_symmetric(limits)
+        self._start = Dag(self.n, []) if start is None else start
         self.n_jobs = n_jobs
         self.may_try_every = self.n <= EVERY_COLUMN
         every = effort == "thorough" and self.may_try_every
@@ -107,11 +117,17 @@ class WideSearch(Search[WideState]):
         self.last_screen = screens[-1][1]
         self.first_search = len(screens) if more else -1
         none: Ints = np.zeros(0, dtype=np.int64)
-        offsets = np.zeros(self.n + 1, dtype=np.int64)
-        self.first = WideState(offsets, none, none, np.zeros(0), 0, every)
+        self.first = WideState(*self._start.lists, none, np.zeros(0), 0, every)
 
     def start(self) -> WideState:
         return self.first
+
+    def check(self, state: WideState) -> None:
+        check_stored(self.n, np.concatenate([state.parents_from, state.parents]))
+        check_range("a pair", state.pairs, 0, self.n)
+        check_range("the number of steps", state.steps, 0, len(self.plan) + 1)
+        if len(state.pairs) != 2 * len(state.gains):
+            raise ValueError("its pairs do not fit")
 
     def done(self, state: WideState) -> bool:
         return state.steps >= len(self.plan)
@@ -170,23 +186,23 @@ class WideSearch(Search[WideState]):
     def _search(self, state: WideState, passes: int) -> tuple[WideState, dict[str, Any]]:
         """The network that the search reaches from that of `state`; when stopped, so far."""
         nodes_from, nodes, gains = both_ways(_pairs_of(state), state.gains, self.n)
-        parents_from = state.parents_from.copy()
-        parents = np.zeros(self.n * self.data.max_parents, dtype=np.int32)
-        parents[: len(state.parents)] = state.parents
-        arrows, figures = np.zeros(len(parents), dtype=bool), np.zeros(3)
+        room = self.n * self.data.max_parents + len(state.parents)
+        dag = ParentLists(state.parents_from.copy(), np.zeros(room, dtype=np.int32))
+        dag.nodes[: len(state.parents)] = state.parents
+        arrows, figures = np.zeros(room, dtype=bool), np.zeros(3)
         with suppress(Stopped):  # the driver notices next; the lists hold the last whole network
             kernels.search_wide(
-                self.data, nodes_from, nodes, gains, state.every, passes, parents_from, parents,
-                arrows, figures,
+                self.data, nodes_from, nodes, gains, state.every, self.limits, self.classes,
+                passes, dag, arrows, figures,
             )  # fmt: skip
-        n_edges = int(parents_from[-1])
+        n_edges = int(dag.begins[-1])
         scored, moves, reinserted = figures.astype(int).tolist()
         record = {
             "edges": n_edges, "arrows": int(arrows[:n_edges].sum()), "rows": scored,
             "moves": moves, "reinsertions": reinserted,
         }  # fmt: skip
-        lists = parents[:n_edges].astype(np.int64)
-        return state._replace(parents_from=parents_from, parents=lists), record
+        parents = dag.nodes[:n_edges].astype(np.int64)
+        return state._replace(parents_from=dag.begins, parents=parents), record
 
     def _has_functions(self, state: WideState) -> bool:
         """Whether columns are functions of their parents, and few enough to try every column.
@@ -389,10 +405,10 @@ def edges_of(state: WideState) -> Ints:
     return np.column_stack([state.parents, children])
 
 
-def edge_gains(data: WideData, edges: Ints) -> tuple[float, Ints, Floats]:
+def edge_gains(data: WideData, edges: Ints, *, keep: bool = False) -> tuple[float, Ints, Floats]:
     """The score of a network, its edges, and the score that is lost without each.
 
-    An edge to a column without other parents that gains nothing is left out.
+    Unless all edges are kept, one to a column without other parents that gains nothing is dropped.
     """
     n = len(data.cards)
     while True:
@@ -401,7 +417,7 @@ def edge_gains(data: WideData, edges: Ints) -> tuple[float, Ints, Floats]:
         scores, gains = np.zeros(n), np.zeros(len(edges))
         kernels.score_lists(data, parents_from, edges[:, 0].astype(np.int32), scores, gains)
         idle = (gains <= 0) & (np.diff(parents_from)[edges[:, 1]] == 1)
-        if not idle.any():
+        if keep or not idle.any():
             break
         edges = edges[~idle]
     return float(scores.sum()), edges, gains

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from counterpane.additive.classifier import MAX_SHOWN, AdditiveClassifier
 from counterpane.additive.effects import CAPTION, Effects, Explanation, measure_effects, one_row
 from counterpane.additive.interactions import Interactions
 from counterpane.additive.member import Member
+from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
+from counterpane.learners.base import Seed
 from counterpane.learners.classifiers.classifier import Classifier
 from counterpane.learners.classifiers.folds import HeldOut
 from counterpane.learners.classifiers.interactions.canonical_rows import (
@@ -70,10 +73,12 @@ class SortedTraining(NamedTuple):
 class AdditiveLearner(Classifier):
     """What classifiers share whose `model_` is an `AdditiveClassifier`."""
 
-    model_: AdditiveClassifier
-    held_out_: HeldOut | None
-    keep_rows: bool
-    _many_states = True
+    model_: AdditiveClassifier = field(init=False)
+    held_out_: HeldOut | None = field(init=False)
+    _many_states: ClassVar[bool] = True
+
+    keep_rows: bool = True
+    random_state: Seed = 0
 
     def _build(
         self,
@@ -81,24 +86,26 @@ class AdditiveLearner(Classifier):
         sorted_training: SortedTraining,
         members: Sequence[Member | BoostedMember],
         shares: Floats | None,
-        record: LearningRecord,
     ) -> AdditiveClassifier:
         """The model of some members, with its effects and kept rows."""
         schema = training.table.schema
         kept = sorted_training.kept(schema) if self.keep_rows else None
-        about = None if kept is None else KeptRows(len(kept), kept.seen)
         model = AdditiveClassifier(
             Schema([*schema, training.target]),
             members,
             float(sorted_training.weights.sum()),
             shares=shares,
             rows=kept,
-            record=record.with_parts(data={"target": training.target.name, "kept_rows": about}),
         )
         labels = sorted_training.layout.classes[sorted_training.rows.labels]
         classes = np.bincount(labels, sorted_training.weights, model.n_classes)
         model.effects = _effects(model, sorted_training, classes / classes.sum())
         return model
+
+    def _record(self, source: CountSource, seconds: float) -> LearningRecord:
+        kept = self.model_.rows
+        about = None if kept is None else KeptRows(len(kept), kept.seen)
+        return super()._record(source, seconds).with_parts(data={"kept_rows": about})
 
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
         return self.model_.average_log_proba(codes, numbers)

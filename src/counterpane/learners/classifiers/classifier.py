@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Self, Unpack
+from collections.abc import Iterable, Sequence
+from dataclasses import field
+from typing import Any, ClassVar
 
 import numpy as np
 
-from counterpane.checks import INTEGER, ITERABLE, NONE, Constraints
 from counterpane.counts.open import read, read_blocks
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import reorder_columns, with_missing_policy
@@ -21,9 +20,8 @@ from counterpane.data.schema import Schema, Variable
 from counterpane.data.table import Table
 from counterpane.data.weights import check_weights
 from counterpane.errors import DataError, NotFittedError, ParameterError
-from counterpane.learners.base import Learner, LearnerOptions
+from counterpane.learners.base import Learner
 from counterpane.learners.classifiers.training_data import (
-    Training,
     check_policy,
     check_sizes,
     class_labels,
@@ -35,18 +33,10 @@ from counterpane.learners.classifiers.training_data import (
     prepare_features,
     read_features,
 )
-from counterpane.learners.gap_policy import GapPolicy, policy_of_source
+from counterpane.learners.gap_policy import policy_of_source
 from counterpane.models.base import prediction_frame
 from counterpane.models.record import LearningRecord
 from counterpane.typing import Array, Codes, Floats, State
-
-
-class ClassifierOptions(LearnerOptions, total=False):
-    """The parameters that all classifiers share; see `Classifier`."""
-
-    categorical: Iterable[str | int] | None
-    max_states: int
-    max_bins: int | None
 
 
 class Classifier(Learner):
@@ -72,44 +62,14 @@ class Classifier(Learner):
     `target_`, the variable of the class.
     """
 
-    # Learns from counts alone, the class last, and sets the results; None where rows are needed.
-    _learn_counts: Callable[[CountSource], None] | None = None
-    _many_states = False  # whether texts of more than 256 states are kept: effects are penalized
+    _many_states: ClassVar[bool] = False  # whether texts of more than 256 states are kept
+    _by_counts: ClassVar[bool] = False  # whether `_learn` takes a `CountSource` too, the class last
 
-    _constraints: ClassVar[Constraints] = {
-        "categorical": ITERABLE | NONE,
-        "max_states": INTEGER,
-        "max_bins": INTEGER | NONE,
-    }
+    _n_rows: int | None = field(init=False)  # of a source whose distinct rows were fitted
 
-    def __init__(
-        self,
-        *,
-        categorical: Iterable[str | int] | None = None,
-        max_states: int = 10,
-        max_bins: int | None = None,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.categorical = categorical
-        self.max_states = max_states
-        self.max_bins = max_bins
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Set the signature to the parameters of all bases, for `help` and `inspect`."""
-        super().__init_subclass__(**options)
-        parameters: dict[str, inspect.Parameter] = {}
-        for owner in cls.__mro__[:-1]:
-            if "__init__" in vars(owner):
-                for p in list(inspect.signature(vars(owner)["__init__"]).parameters.values())[1:]:
-                    if p.kind is not p.VAR_KEYWORD:
-                        parameters.setdefault(p.name, p)
-        ordered = sorted(parameters.values(), key=lambda p: p.kind)
-        cls.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-
-    @abstractmethod
-    def _learn(self, training: Training) -> None:
-        """Learn from the rows and set the results."""
+    categorical: Iterable[str | int] | None = None
+    max_states: int = 10
+    max_bins: int | None = None
 
     @abstractmethod
     def _log_proba(self, codes: Codes, numbers: Floats) -> Floats:
@@ -119,12 +79,12 @@ class Classifier(Learner):
         training did not see; `numbers` are as in `Training`.
         """
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X` (a frame, an array, a path, a `Table`) and `y`, an array of classes.
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """The training rows, or the counts; sets the attributes of the features and the class.
 
-        `y` may also be the name of the column of `X` that holds the classes, as it must where `X`
-        is a `CountSource`, a lazy frame or a folder of files, whose columns are states as in a
-        `Table`.
+        `X` is a frame, an array, a path or a `Table`, and `y` an array of classes or the name of
+        their column. It must be a name where `X` is a `CountSource`, a lazy frame or a folder of
+        files, whose columns are states as in a `Table`.
         """
         if y is None:
             raise DataError(
@@ -133,7 +93,7 @@ class Classifier(Learner):
             )
         source = X if isinstance(X, CountSource) else read_blocks(X, y)
         if source is not None:
-            return self._fit_source(source, y, sample_weight)
+            return self._read_source(source, y, sample_weight)
         if not isinstance(X, Table) and not _cuts_by_class(self.discretize):
             X = read(X, discretize=self.discretize, target=y if isinstance(y, str) else None)
         auto = not isinstance(X, Table) and self.discretize == "auto"
@@ -169,23 +129,21 @@ class Classifier(Learner):
             max_states=self.max_states,
             max_bins=self.max_bins,
             missing=self.missing,
+            n_jobs=self.n_jobs,
         )
         self._preparation = X.preparation if isinstance(X, Table) else prepared.facts()
-        self._notes = preparation_notes(self._preparation, training.table.schema)
-        self._places = [names.index(c.name) for c in prepared.columns]
-        kind = X.frame_kind if isinstance(X, Table) else frame_kind_of(X)
-        training.table.frame_kind = kind
+        training.table.frame_kind = X.frame_kind if isinstance(X, Table) else frame_kind_of(X)
         self._table = lambda: training.joint
-        return self._fit_named(
-            names if named else None,
-            (training.table.schema, training.target, training.numeric, dtype),
-            lambda: self._learn(training),
-            policy_of_columns(prepared.columns, weights, self.missing),
-            n_features=len(names),
-        )
+        self._use(policy_of_columns(prepared.columns, weights, self.missing))
+        places = [names.index(c.name) for c in prepared.columns]
+        self._describe(training.table.schema, training.target, dtype, places, training.numeric)
+        self.n_features_in_ = len(names)
+        if named:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return training
 
-    def _fit_source(self, source: CountSource, y: Any, sample_weight: Any) -> Self:
-        """Learn from counts where these are enough, else from the distinct rows."""
+    def _read_source(self, source: CountSource, y: Any, sample_weight: Any) -> Any:
+        """The counts where these are enough, else the distinct rows."""
         if sample_weight is not None:
             raise ParameterError("sample_weight cannot be joined to a count source.")
         if not isinstance(y, str):
@@ -198,52 +156,38 @@ class Classifier(Learner):
             raise DataError(f"the class {y!r} of some rows is missing; drop rows without a class.")
         if len(source.schema) == 1:
             check_sizes([], 1)
-        by_counts = self._learn_counts
-        if source.table is not None or by_counts is None:
-            self.fit(source.rows(), y)
-            # The rows that were fitted were the distinct ones.
-            self.model_.record = self.model_.record.with_parts(data={"rows": source.n_rows})
-            return self
+        if source.table is not None or not self._by_counts:
+            training = self._read(source.rows(), y, None)
+            self._n_rows = source.n_rows
+            return training
         features = [i for i in range(len(source.schema)) if i != target]
         check_policy(self.missing)
         policy: Any = "state" if self.missing == "auto" else self.missing
         joint = reorder_columns(with_missing_policy(source, policy), [*features, target])
-        schema = joint.schema.select(range(len(features)))
-        self._preparation, self._notes = {}, preparation_notes({}, schema)
-        self._places = list(range(len(features)))
-        return self._fit_named(
-            list(schema.names),
-            (schema, joint.schema[-1], (), _dtype_of(joint.schema[-1].states)),
-            lambda: by_counts(joint),
-            policy_of_source(policy, source),
-        )
+        schema, variable = joint.schema.select(range(len(features))), joint.schema[-1]
+        self._preparation = {}
+        self._use(policy_of_source(policy, source))
+        self._describe(schema, variable, _dtype_of(variable.states), list(range(len(features))), ())
+        self.n_features_in_ = len(schema)
+        self.feature_names_in_ = np.array(schema.names, dtype=object)
+        return joint
 
-    def _fit_named(
+    def _describe(
         self,
-        names: list[str] | None,
-        described: tuple[Schema, Variable, tuple[int, ...], Any],
-        learn: Callable[[], None],
-        gaps: GapPolicy,
-        n_features: int | None = None,
-    ) -> Self:
-        """Set the attributes of features and class, and learn; a fit that fails changes nothing."""
-        before = dict(vars(self))
-        try:
-            vars(self).pop("feature_names_in_", None)
-            if names is not None:
-                self.feature_names_in_ = np.array(names, dtype=object)
-            self.schema_, self.target_, self._numeric, dtype = described
-            self.n_features_in_ = len(self.schema_) if n_features is None else n_features
-            classes = np.empty(self.target_.card, dtype=object)
-            classes[:] = self.target_.states
-            self.classes_ = classes.astype(dtype)
-            self._use(gaps)
-            learn()
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-        return self
+        schema: Schema,
+        target: Variable,
+        dtype: Any,
+        places: list[int],
+        numeric: tuple[int, ...],
+    ) -> None:
+        """Set the attributes of the features, their places in the data, and the class."""
+        self.schema_, self.target_ = schema, target
+        self._places, self._numeric = places, numeric
+        self._n_rows = None
+        self.notes_ = preparation_notes(self._preparation, schema)
+        classes = np.empty(target.card, dtype=object)
+        classes[:] = target.states
+        self.classes_ = classes.astype(dtype)
 
     def predict_log_proba(self, X: Any) -> Floats:
         """ln P(class | row), shape (rows, classes), in the order of `classes_`."""
@@ -337,7 +281,10 @@ class Classifier(Learner):
             raise kind(f"this {type(self).__name__} is not fitted yet; call fit first.")
 
     def _record(self, source: CountSource, seconds: float) -> LearningRecord:
-        return super()._record(source, seconds).with_parts(data={"target": self.target_.name})
+        data: dict[str, Any] = {"target": self.target_.name}
+        if self._n_rows is not None:  # what was fitted were the distinct ones
+            data["rows"] = self._n_rows
+        return super()._record(source, seconds).with_parts(data=data)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags  # slow to import

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Unpack
+from dataclasses import field
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from counterpane.checks import CHOICE, NUMBER, Constraints
 from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
-from counterpane.errors import ParameterError, Setting, TableSizeError
+from counterpane.errors import TableSizeError
 from counterpane.graphs import Dag
 from counterpane.learners.bayesian.chow_liu import ChowLiu
-from counterpane.learners.classifiers.classifier import Classifier, ClassifierOptions
+from counterpane.learners.classifiers.classifier import Classifier
 from counterpane.learners.classifiers.folds import MIN_WEIGHT
 from counterpane.learners.classifiers.table_smoothing import (
     ShrunkFamily,
@@ -42,37 +41,18 @@ class NetworkClassifier(Classifier):
     `NaiveBayes` describes the parameters and attributes.
     """
 
-    model_: BayesianNetwork
+    model_: BayesianNetwork = field(init=False)
+    _by_counts: ClassVar[bool] = True
 
-    _constraints: ClassVar[Constraints] = {
-        "smoothing": CHOICE,
-        "equivalent_sample_size": NUMBER,
-    }
-
-    def __init__(
-        self,
-        *,
-        smoothing: Literal["backoff", "even"] = "backoff",
-        equivalent_sample_size: float = 1.0,
-        **options: Unpack[ClassifierOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.smoothing = smoothing
-        self.equivalent_sample_size = equivalent_sample_size
+    smoothing: Literal["backoff", "even"] = "backoff"
+    equivalent_sample_size: float = 1.0
 
     @abstractmethod
     def _network(self, source: CountSource) -> Dag:
         """The network of the features and of the class, which is the last variable."""
 
-    def _learn(self, training: Training) -> None:
-        self._learn_counts(MemoryCounts(training.joint, n_jobs=self.n_jobs))
-
-    def _learn_counts(self, source: CountSource) -> None:
-        began = time.monotonic()
-        if self.smoothing not in ("backoff", "even"):
-            raise ParameterError(
-                Setting("smoothing", self.smoothing), "; 'backoff' or 'even' is allowed."
-            )
+    def _learn(self, data: Training | CountSource) -> None:
+        source = data.source if isinstance(data, Training) else data
         dag = self._network(source)
         self.share_ = 1.0
         if self.smoothing == "even":
@@ -84,7 +64,6 @@ class NetworkClassifier(Classifier):
             tables = [shrunk_table(family, self.share_) for family in families]
             strengths = [family.strength for family in families]
             self.model_ = BayesianNetwork(source.schema, dag, tables, strengths)
-        self.model_.record = self._record(source, time.monotonic() - began)
         self.graph_ = self.model_.graph
 
     def _families(self, source: CountSource, dag: Dag) -> list[ShrunkFamily]:
@@ -112,8 +91,7 @@ class NetworkClassifier(Classifier):
             table = source.rows()
         except TableSizeError:
             return 1.0
-        quiet = type(self)(**self.get_params(deep=False))
-        quiet.set_params(progress=False, checkpoint=None)
+        quiet = self.copied(progress=False, checkpoint=None)
 
         def learn(rows: Table) -> list[ShrunkFamily]:
             counts = MemoryCounts(rows, n_jobs=self.n_jobs)

@@ -6,10 +6,12 @@ import os
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.columns import Column, Labels, Numbers, columns_of, n_rows
 from counterpane.data.encoding import encode_rows
@@ -198,8 +200,14 @@ class Training:
     labels: Ints
     numeric: tuple[int, ...]
     numbers: Floats
+    n_jobs: int = 1
 
-    @property
+    @cached_property
+    def source(self) -> MemoryCounts:
+        """Counts of the rows."""
+        return MemoryCounts(self.joint, n_jobs=self.n_jobs)
+
+    @cached_property
     def joint(self) -> Table:
         """The features, and the class as the last column."""
         schema = Schema([*self.table.schema, self.target])
@@ -220,6 +228,7 @@ def make_training(
     max_states: int,
     max_bins: int | None,
     missing: Missing,
+    n_jobs: int = 1,
 ) -> Training:
     """The training rows of columns and a class; parameters are those of `Classifier`."""
     if max_states < 0 or (max_bins is not None and max_bins < 1):
@@ -246,9 +255,8 @@ def make_training(
     class_variable = Variable(target.name, target.states, written=target.written)
     if target.cut is not None:
         class_variable = replace(target.cut, name=target.name)
-    return Training(
-        Table(Schema(variables), codes, weights), class_variable, labels, numeric, numbers
-    )
+    table = Table(Schema(variables), codes, weights)
+    return Training(table, class_variable, labels, numeric, numbers, n_jobs)
 
 
 def missing_cells(column: Column) -> Bools:

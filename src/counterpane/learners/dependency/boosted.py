@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
 from counterpane.features import Potential, Tree
 from counterpane.features.blanket import Blanket
+from counterpane.features.parts import Part
 from counterpane.learners.boosting.fold_boosting import (
     MOST_ROUNDS,
     RATE,
@@ -33,11 +34,10 @@ from counterpane.learners.boosting.fold_boosting import (
     by_class,
     log_softmax,
 )
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.dependency.tree_growth import TreeSearch
-from counterpane.learners.dependency.variable_search import LearnedConditionals, VariableSearch
-from counterpane.parallel import map_in_workers
-from counterpane.progress import Control
-from counterpane.ragged import flatten, offsets_of
+from counterpane.learners.dependency.variable_search import VariableSearch
+from counterpane.ragged import offsets_of
 from counterpane.seeds import random_generator
 from counterpane.typing import Array, Floats, Ints
 
@@ -50,24 +50,20 @@ MOST_STATES = kernels.MOST_BINS - 1  # of a column that trees may ask for
 HELD_OUT = 0.1  # of the rows, where there are no validation rows
 
 
-class BoostedState(NamedTuple):
-    """The tables of the first `done` variables, end to end, with trees and log-likelihoods."""
+class LearnedTable(NamedTuple):
+    """A potential over some columns, the variable the last one."""
 
-    done: int
-    starts: Ints  # the place of κ among the settings of the tree at the start, −1 for the shares
-    rounds: Ints
-    table_counts: Ints
-    scope_sizes: Ints
-    scopes: Ints
+    scope: tuple[int, ...]
     log_values: Floats
-    train_scores: Floats
-    held_scores: Floats
 
 
 class BoostedVariable(NamedTuple):
-    """What was learned of one variable."""
+    """What was learned of one variable.
 
-    tables: list[Potential]
+    `start` is the place of κ among the settings of the tree at the start, −1 for the shares.
+    """
+
+    tables: tuple[LearnedTable, ...]
     start: int
     rounds: int
     train_score: float
@@ -83,13 +79,15 @@ class Start(NamedTuple):
     loss: float
 
 
-class BoostedSearch(VariableSearch[BoostedState]):
+class BoostedSearch(VariableSearch[BoostedVariable]):
     """Boosts trees for some variables a step.
 
     `table` has distinct rows, and column `order[i]` at place i. `relatives`, shape (variables, k),
     are the columns that the trees of each variable may ask for, −1 for none; None means all. κ,
     `min_count` and `prior` are those of the tree at the start, see `TreeSearch`.
     """
+
+    learned = BoostedVariable
 
     def __init__(
         self,
@@ -104,7 +102,7 @@ class BoostedSearch(VariableSearch[BoostedState]):
         seed: int,
         n_jobs: int,
     ) -> None:
-        super().__init__(n_jobs)
+        super().__init__(table.n_columns, n_jobs)
         self.order: Ints = np.array(order, dtype=np.int64)
         self.place: Ints = np.argsort(self.order)
         self.relatives, self.seed = relatives, seed
@@ -135,70 +133,46 @@ class BoostedSearch(VariableSearch[BoostedState]):
         """Trees of all rows but those of the validation."""
         return self.trees if self.validated else self._tree_search(self.final, None)
 
-    def start(self) -> BoostedState:
-        none, zero = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return BoostedState(0, none, none, none, none, none, zero, zero, zero)
+    def record(
+        self, state: tuple[BoostedVariable, ...], fresh: Sequence[BoostedVariable]
+    ) -> dict[str, Any]:
+        counts = {"trees": [one.rounds for one in fresh], "tables": [len(o.tables) for o in fresh]}
+        return {name: sum(values) for name, values in counts.items()}
 
-    def done(self, state: BoostedState) -> bool:
-        return state.done == self.cards.size
+    def check(self, state: tuple[BoostedVariable, ...]) -> None:
+        super().check(state)
+        for one in state:
+            check_range("a start", one.start, -1, len(self.kappas))
+            for scope, log_values in one.tables:
+                check_range("a column", scope, 0, self.n)
+                if log_values.shape != tuple(self.cards[list(scope)].tolist()):
+                    raise ValueError("a table has another shape")
 
-    def size(self, state: BoostedState) -> tuple[float, float]:
-        return state.done, self.cards.size
-
-    def step(self, state: BoostedState, ctl: Control) -> tuple[BoostedState, dict[str, Any]]:
-        batch = self.batch(state.done, self.cards.size)
-
-        def fit(v: int) -> BoostedVariable:
-            return self._fit(v)
-
-        fits = list(map_in_workers(fit, batch, self.n_jobs, ctl))
-        tables = [table for one in fits for table in one.tables]
-        record = {"variables": batch.stop, "trees": sum(one.rounds for one in fits),
-                  "tables": len(tables)}  # fmt: skip
-        return BoostedState(
-            batch.stop,
-            flatten([state.starts, [one.start for one in fits]]),
-            flatten([state.rounds, [one.rounds for one in fits]]),
-            flatten([state.table_counts, [len(one.tables) for one in fits]]),
-            flatten([state.scope_sizes, [len(t.scope) for t in tables]]),
-            flatten([state.scopes, *(t.scope for t in tables)]),
-            flatten([state.log_values, *(t.log_values.reshape(-1) for t in tables)], np.float64),
-            flatten([state.train_scores, [one.train_score for one in fits]], np.float64),
-            flatten([state.held_scores, [one.held_score for one in fits]], np.float64),
-        ), record
-
-    def validation_scores(self, state: BoostedState) -> dict[float, float]:
+    def validation_scores(self, state: tuple[BoostedVariable, ...]) -> dict[float, float]:
         if not self.validated or not self.done(state):
             return {}
-        return {RATE: float(state.held_scores.sum() / self.held.sum())}
+        return {RATE: sum(one.held_score for one in state) / float(self.held.sum())}
 
-    def conditionals(self, state: BoostedState, setting: float) -> LearnedConditionals:
-        tables = iter(self._read(state))
-        parts: list[Any] = [[next(tables) for _ in range(n)] for n in state.table_counts.tolist()]
-        for v, place in enumerate(state.starts.tolist()):
-            if place >= 0:
-                parts[v].append(self._tree(self.final_trees, v, place))
-        score = float(state.train_scores.sum())
-        for v in range(state.done, self.cards.size):
-            rows = self._rows(v, np.zeros(0, dtype=np.int64))
-            start = rows.start(self.final)
-            parts.append([Potential((v,), _state_scores(start[None])[0])])
-            score += _log_likelihood(start[None].repeat(len(rows.labels), 0), rows, self.final)
-        return LearnedConditionals(parts, score)
+    def conditional(
+        self, v: int, learned: BoostedVariable | None, setting: float
+    ) -> tuple[list[Part], float]:
+        if learned is not None:
+            parts: list[Part] = [Potential(*table) for table in learned.tables]
+            if learned.start >= 0:
+                parts.append(self._tree(self.final_trees, v, learned.start))
+            return parts, learned.train_score
+        rows = self._rows(v, np.zeros(0, dtype=np.int64))
+        start = rows.start(self.final)
+        scores = start[None].repeat(len(rows.labels), 0)
+        shares = Potential((v,), _state_scores(start[None])[0])
+        return [shares], _log_likelihood(scores, rows, self.final)
 
-    def _read(self, state: BoostedState) -> list[Potential]:
-        """The tables of a state, as potentials."""
-        ends = offsets_of(state.scope_sizes)
-        scopes = [state.scopes[a:b] for a, b in pairwise(ends)]
-        cells = offsets_of(int(self.cards[scope].prod()) for scope in scopes)
-        return [
-            Potential(scope, state.log_values[a:b].reshape(self.cards[scope]))
-            for scope, a, b in zip(scopes, cells, cells[1:], strict=False)
-        ]
+    def learn(self, task: int, state: tuple[BoostedVariable, ...]) -> BoostedVariable:
+        return self._fit(task)
 
     def _fit(self, v: int) -> BoostedVariable:
         if self.cards[v] == 1:
-            return BoostedVariable([], -1, 0, 0.0, 0.0)
+            return BoostedVariable((), -1, 0, 0.0, 0.0)
         columns, longest = self._columns(v)
         rows = self._rows(v, columns)
         seed = self.seed + int(self.place[v])
@@ -212,7 +186,8 @@ class BoostedSearch(VariableSearch[BoostedState]):
         scores = fit.scores(rows.bins, fit.rounds)
         scores = scores if base is None else scores + base
         train, held = (_log_likelihood(scores, rows, w) for w in (self.final, self.held))
-        tables = leaf_tables(fit, columns, v, self.cards)
+        found = leaf_tables(fit, columns, v, self.cards)
+        tables = tuple(LearnedTable(table.scope, table.log_values) for table in found)
         return BoostedVariable(tables, start.place, fit.rounds, train, held)
 
     def _starts(self, v: int, rows: BinnedRows, shape: TreeShape, seed: int) -> Iterator[Start]:
@@ -221,9 +196,9 @@ class BoostedSearch(VariableSearch[BoostedState]):
             yield Start(-1, self._boost(rows, self.final, shape, seed, rounds=0), 0, 0.0)
             return
         yield self._start(-1, None, rows, shape, seed)
-        grown, held_scores = self.trees.grow(v)
-        place = int(held_scores.argmax())
-        tree, _ = self.trees.cut(v, grown, float(self.trees.prices[place]))
+        growth = self.trees.grow(v)
+        place = int(growth.validation.argmax())
+        tree, _ = self.trees.cut(v, growth, float(self.trees.prices[place]))
         if tree.depth:
             yield self._start(place, self._tree_scores(tree), rows, shape, seed)
 
@@ -276,7 +251,7 @@ class BoostedSearch(VariableSearch[BoostedState]):
         return Table(self.rows.schema, self.rows.codes[:, rows], whole if same else weights[rows])
 
     def _tree(self, search: TreeSearch, v: int, place: int) -> Tree:
-        return search.cut(v, search.grow(v)[0], float(search.prices[place]))[0]
+        return search.cut(v, search.grow(v), float(search.prices[place]))[0]
 
     def _tree_scores(self, tree: Tree) -> Floats:
         """The scores of all rows by a tree: log-odds of two states, logs of more."""

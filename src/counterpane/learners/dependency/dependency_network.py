@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Sequence
+from dataclasses import field
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from counterpane.checks import CHOICE, INTEGER, NONE, NUMBER, NUMBERS, Constraints
 from counterpane.counts.baskets import MOST_COLUMNS, BasketCounts
 from counterpane.counts.memory import MemoryCounts, bit_columns
 from counterpane.counts.open import read
@@ -24,7 +23,7 @@ from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table
 from counterpane.errors import DataError, ParameterError, Setting
-from counterpane.learners.base import LearnerOptions, digest
+from counterpane.learners.base import digest
 from counterpane.learners.boosting.fold_boosting import RATE
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.dependency.basket_search import BasketSearch, LearnTree, learn_regression
@@ -82,9 +81,8 @@ class DependencyNetworkLearner(DensityLearner):
         regressions have 50 unless `k`, at most 62, says otherwise.
     random_state : int
         Seed of the rows and columns that each boosted tree is grown from.
-    **options
-        `missing`, `time_limit`, `n_jobs`, `progress`, `checkpoint` and the other parameters of
-        every learner.
+    missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`.
 
     Attributes
     ----------
@@ -112,50 +110,31 @@ class DependencyNetworkLearner(DensityLearner):
     DependencyNetwork(4 variables, 0 potentials, 0 rules, 4 trees)
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "local": CHOICE,
-        "kappa": NUMBER | NUMBERS | NONE,
-        "min_count": NUMBER,
-        "prior": NUMBER,
-        "l1": NUMBER | NUMBERS | NONE,
-        "k": INTEGER | NONE,
-        "random_state": INTEGER,
-    }
-
-    def __init__(
-        self,
-        local: Local = "tree",
-        *,
-        kappa: float | Sequence[float] | None = None,
-        min_count: float = 10.0,
-        prior: float = 1.0,
-        l1: float | Sequence[float] | None = None,
-        k: int | None = None,
-        random_state: int = 0,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.local = local
-        self.kappa = kappa
-        self.min_count = min_count
-        self.prior = prior
-        self.l1 = l1
-        self.k = k
-        self.random_state = random_state
+    local: Local = field(default="tree", kw_only=False)
+    kappa: float | Sequence[float] | None = None
+    min_count: float = 10.0
+    prior: float = 1.0
+    l1: float | Sequence[float] | None = None
+    k: int | None = None
+    random_state: int = 0
+    _validation: Any = field(init=False)
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, validation: Any = None
     ) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`.
+        """Learn from `X`, see `Learner.fit`; `validation` is another table with its columns."""
+        return self._fit(X, y, sample_weight, _validation=validation)
 
-        `validation` is another such table with the same columns.
-        """
-        began = time.monotonic()
-        settings = self._settings(validation is not None)
-        source = self._source(X, sample_weight)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._settings()
+
+    def _learn(self, source: CountSource) -> None:
+        settings = self._settings()
+        validation, self._validation = self._validation, None  # not kept with the results
         if self.local == "tree" and self.kappa is None and validation is None:
             settings = [default_kappa(len(source.schema))]
-        rows = None if validation is None else self._validation(validation, source.schema)
+        rows = None if validation is None else self._validation_rows(validation, source.schema)
         search = self._search(source, settings, rows)
         driver = self._driver(source)
         if rows is not None:
@@ -167,27 +146,22 @@ class DependencyNetworkLearner(DensityLearner):
         learned = search.conditionals(outcome.state, best)
         self.model_ = DependencyNetwork(source.schema, learned.parts)
         self.graph_ = self.model_.graph
-        self.model_.record = self._record(source, time.monotonic() - began)
         if self.local in SETTINGS:
             setattr(self, SETTINGS[self.local], best)
         else:
-            trees = outcome.state.rounds.tolist()
+            trees = [one.rounds for one in outcome.state]
             self.rounds_ = dict(zip(source.schema.names, trees, strict=False))
         self.score_, self.validation_scores_ = learned.score, scores
-        return self
 
-    def _settings(self, validated: bool) -> list[float]:
+    def _settings(self) -> list[float]:
         """The values of κ or λ to try, checked, λ in descending order; or the rate of boosting."""
-        if self.local not in (*SETTINGS, "boosted"):
-            raise ParameterError(
-                Setting("local", self.local), "; 'tree', 'logistic' or 'boosted' is allowed."
-            )
         for name in ("min_count", "prior"):
             if not 0 <= getattr(self, name) <= MOST_WEIGHT:
                 raise ParameterError(
                     Setting(name, getattr(self, name)),
                     f"; a number from 0 to {MOST_WEIGHT:g} is needed.",
                 )
+        validated = self._validation is not None
         by_tree = self.local == "tree"
         takes_k = self.local != "logistic"
         if self.k is not None and not (takes_k and isinstance(self.k, int) and self.k >= 1):
@@ -213,7 +187,7 @@ class DependencyNetworkLearner(DensityLearner):
             )
         return values
 
-    def _validation(self, X: Any, schema: Schema) -> Table:
+    def _validation_rows(self, X: Any, schema: Schema) -> Table:
         """The validation rows, encoded by `schema`, without missing cells."""
         if isinstance(X, str | os.PathLike):
             X = read(X)

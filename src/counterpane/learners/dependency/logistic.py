@@ -18,41 +18,47 @@ from counterpane._core.dependency import LogisticDesign
 from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
 from counterpane.errors import FitError
-from counterpane.features import Rules, Tree
+from counterpane.features import Rules
+from counterpane.features.parts import Part
 from counterpane.features.rules import read_only
-from counterpane.learners.dependency.variable_search import LearnedConditionals, VariableSearch
+from counterpane.learners.checkpoint import check_range
+from counterpane.learners.dependency.variable_search import VariableSearch
 from counterpane.memory import FEWER_STATES, need_memory
-from counterpane.parallel import map_in_workers
-from counterpane.progress import Control
 from counterpane.ragged import flatten, offsets_of
-from counterpane.typing import Array, Floats, Ints
+from counterpane.typing import Floats, Ints
 
 TOLERANCE = 1e-3  # of l1: how far the slope of a weight may be from optimal
 MAX_ACTIVE = 4096  # weights of one state that may differ from zero
 
 
-class LogisticPath(NamedTuple):
-    """The nonzero weights of each penalty, each variable, and each of its heads.
+class Head(NamedTuple):
+    """The weights of one state of a variable that are not zero, and their features."""
 
-    `level` penalties are done, and of the next one `done` variables, whose log-likelihoods of the
-    training and of the validation rows are summed in the last item of `own` and `told`.
-    """
-
-    level: int
-    done: int
-    sizes: Ints  # of heads
     features: Ints
     weights: Floats
-    own: Floats
-    told: Floats
 
 
-class LogisticSearch(VariableSearch[LogisticPath]):
+class Regression(NamedTuple):
+    """The regression of a variable for one penalty: a head for each state but the first.
+
+    `train` and `validation` are log-likelihoods; `violation` is how far the slope of a weight is
+    from optimal, relative to the penalty.
+    """
+
+    heads: tuple[Head, ...]
+    train: float
+    validation: float
+    violation: float
+
+
+class LogisticSearch(VariableSearch[Regression]):
     """Fits the regressions of some variables a step, for the largest of `settings` first.
 
     `table` has distinct rows, and column `order[i]` at place i, so that the result does not depend
     on the order of rows and columns in the data.
     """
+
+    learned = Regression
 
     def __init__(
         self,
@@ -63,10 +69,10 @@ class LogisticSearch(VariableSearch[LogisticPath]):
         validation: Table | None,
         n_jobs: int,
     ) -> None:
-        super().__init__(n_jobs)
+        super().__init__(table.n_columns, n_jobs)
         self.order: Ints = np.array(order, dtype=np.int64)
         self.place: Ints = np.argsort(self.order)
-        self.settings = settings
+        self.settings, self.levels = settings, len(settings)
         self.names = table.schema.select(self.place.tolist()).names
         self.cards = read_only(table.schema.cards[self.place], np.int64)
         most = int(self.cards.max(initial=1))
@@ -80,121 +86,87 @@ class LogisticSearch(VariableSearch[LogisticPath]):
             self.validation = logistic_design(
                 validation.select(self.order.tolist()), like=self.design
             )
-        self.head_from: Ints = offsets_of(self.cards - 1)
 
-    def start(self) -> LogisticPath:
-        none = np.zeros(0, dtype=np.int64)
-        return LogisticPath(0, 0, none, none, np.zeros(0), np.zeros(1), np.zeros(1))
+    def record(self, state: tuple[Regression, ...], fresh: Sequence[Regression]) -> dict[str, Any]:
+        weights = sum(len(head.weights) for one in fresh for head in one.heads)
+        l1 = self.settings[(len(state) - 1) // self.n]
+        return {"l1": l1, "weights": weights, "furthest": max(one.violation for one in fresh)}
 
-    def done(self, state: LogisticPath) -> bool:
-        fell = state.level > 1 and state.done == 0 and state.told[-2] < state.told[-3]
-        return state.level == len(self.settings) or (self.validation is not None and fell)
+    def done(self, state: tuple[Regression, ...]) -> bool:
+        return super().done(state) or (
+            self.validation is not None
+            and len(state) % self.n == 0
+            and len(state) >= 2 * self.n
+            and self._validation(state[-self.n :]) < self._validation(state[-2 * self.n : -self.n])
+        )
 
-    def size(self, state: LogisticPath) -> tuple[float, float]:
-        n = self.cards.size
-        return state.level * n + state.done, len(self.settings) * n
+    def check(self, state: tuple[Regression, ...]) -> None:
+        super().check(state)
+        for task, one in enumerate(state):
+            if len(one.heads) != self.cards[task % self.n] - 1:
+                raise ValueError("a regression has another number of states")
+            for features, weights in one.heads:
+                if features.shape != (weights.size,) or weights.ndim != 1:
+                    raise ValueError("a regression has another number of weights")
+                check_range("a feature", features, 0, self.design.columns.size)
+                check_range("the order of features", np.diff(features), 1, self.design.columns.size)
 
-    def step(self, state: LogisticPath, ctl: Control) -> tuple[LogisticPath, dict[str, Any]]:
-        n, l1 = self.cards.size, self.settings[state.level]
-        ends = np.cumsum(state.sizes)
-
-        def fit(v: int) -> tuple[list[Array], list[Array], float, float, float]:
-            return self._fit(v, l1, state, ends)
-
-        batch = self.batch(state.done, n)
-        fits = list(map_in_workers(fit, batch, self.n_jobs, ctl))
-        features = [f for solution in fits for f in solution[0]]
-        weights = [w for solution in fits for w in solution[1]]
-        own, told = state.own.copy(), state.told.copy()
-        for solution in fits:  # one by one, so that the sums do not depend on the size of the batch
-            own[-1] += solution[2]
-            told[-1] += solution[3]
-        record = {"l1": l1, "variables": batch.stop, "weights": sum(map(len, features)),
-                  "furthest": max(solution[4] for solution in fits)}  # fmt: skip
-        last = batch.stop == n
-        return LogisticPath(
-            state.level + last,
-            0 if last else batch.stop,
-            flatten([state.sizes, [len(f) for f in features]]),
-            flatten([state.features, *features]),
-            flatten([state.weights, *weights], np.float64),
-            np.append(own, 0.0) if last else own,
-            np.append(told, 0.0) if last else told,
-        ), record
-
-    def validation_scores(self, state: LogisticPath) -> dict[float, float]:
+    def validation_scores(self, state: tuple[Regression, ...]) -> dict[float, float]:
         if self.validation is None:
             return {}
-        means = (state.told[: state.level] / self.total).tolist()
-        return dict(zip(self.settings, means, strict=False))
+        levels = [state[i : i + self.n] for i in range(0, len(state), self.n)]
+        whole = [self._validation(level) / self.total for level in levels if len(level) == self.n]
+        return dict(zip(self.settings, whole, strict=False))
 
-    def conditionals(self, state: LogisticPath, setting: float) -> LearnedConditionals:
-        level = self.settings.index(setting)
-        ends = np.cumsum(state.sizes)
-        parts: list[list[Rules | Tree]] = []
-        score = float(state.own[level])
-        for v in range(self.cards.size):
-            if level < state.level or v < state.done:
-                parts.append([self._rules(v, *self._read(v, level, state, ends))])
-            else:
-                rules, own = self._margin(v)
-                parts.append([rules])
-                score += own
-        return LearnedConditionals(parts, score)
+    def _validation(self, level: Sequence[Regression]) -> float:
+        return sum(one.validation for one in level)
 
-    def fit_one(self, v: int) -> tuple[Rules, float]:
-        """The regression of one variable for the first penalty, and its log-likelihood."""
-        state = self.start()
-        features, weights, own, _, _ = self._fit(v, self.settings[0], state, state.sizes)
-        return self._rules(v, *zip(features, weights, strict=True)), own
+    def of_setting(self, state: tuple[Regression, ...], setting: float) -> Sequence[Regression]:
+        first = self.settings.index(setting) * self.n
+        return state[first : first + self.n]
 
-    def _fit(
-        self, v: int, l1: float, state: LogisticPath, ends: Ints
-    ) -> tuple[list[Array], list[Array], float, float, float]:
-        """Features and weights of each head, both log-likelihoods, and how far from optimal."""
+    def conditional(
+        self, v: int, learned: Regression | None, setting: float
+    ) -> tuple[list[Part], float]:
+        if learned is not None:
+            return [self.rules(v, learned.heads)], learned.train
+        rules, log_likelihood = self._margin(v)
+        return [rules], log_likelihood
+
+    def learn(self, task: int, state: tuple[Regression, ...]) -> Regression:
+        level, v = divmod(task, self.n)
         heads, at, design = int(self.cards[v]) - 1, int(self.place[v]), self.design
         if not heads:
-            return [], [], 0.0, 0.0, 0.0
+            return Regression((), 0.0, 0.0, 0.0)
+        l1 = self.settings[level]
         dense: Floats = np.zeros((heads, design.columns.size))
         margins: Floats = np.zeros((heads, design.weights.size))
-        if state.level:
-            for row, (f, w) in zip(dense, self._read(v, state.level - 1, state, ends), strict=True):
-                row[f] = w
+        if level:
+            for row, head in zip(dense, state[task - self.n].heads, strict=True):
+                row[head.features] = head.weights
         else:  # near the intercepts alone, by which other features are judged
             logs = np.log(np.bincount(design.codes[at], design.weights, heads + 1) + l1)
             dense[:, 0] = logs[1:] - logs[0]
         for row, margin in zip(dense, margins, strict=True):
             f = np.flatnonzero(row)
             kernels.add_margins(design, f, row[f], margin)
-        enough = TOLERANCE * l1
-        far = kernels.solve_logistic(design, at, l1, enough, MAX_ACTIVE, dense, margins)
-        if far == np.inf:
+        tolerance = TOLERANCE * l1
+        violation = kernels.solve_logistic(design, at, l1, tolerance, MAX_ACTIVE, dense, margins)
+        if violation == np.inf:
             raise FitError(
                 f"column {self.names[v]!r} would have more than {MAX_ACTIVE:,} weights with "
                 f"l1={l1:g}; raise l1."
             )
-        features = [np.flatnonzero(row) for row in dense]
-        weights = [row[f] for row, f in zip(dense, features, strict=True)]
-        own, told = kernels.logistic_log_likelihood(design, at, margins), 0.0
+        solution = tuple(Head(f, row[f]) for row in dense for f in [np.flatnonzero(row)])
+        train, validation = kernels.logistic_log_likelihood(design, at, margins), 0.0
         if self.validation is not None:
             seen: Floats = np.zeros((heads, self.validation.weights.size))
-            for row, f, w in zip(seen, features, weights, strict=True):
-                kernels.add_margins(self.validation, f, w, row)
-            told = kernels.logistic_log_likelihood(self.validation, at, seen)
-        return features, weights, own, told, far / l1
+            for row, head in zip(seen, solution, strict=True):
+                kernels.add_margins(self.validation, *head, row)
+            validation = kernels.logistic_log_likelihood(self.validation, at, seen)
+        return Regression(solution, train, validation, violation / l1)
 
-    def _read(
-        self, v: int, level: int, state: LogisticPath, ends: Ints
-    ) -> list[tuple[Ints, Floats]]:
-        """Features and weights of each head of column v."""
-        first = level * int(self.head_from[-1]) + int(self.head_from[v])
-        stops = ends[first : first + self.cards[v] - 1].tolist()
-        starts = [s - n for s, n in zip(stops, state.sizes[first:], strict=False)]
-        return [
-            (state.features[a:b], state.weights[a:b]) for a, b in zip(starts, stops, strict=True)
-        ]
-
-    def _rules(self, v: int, *heads: tuple[Ints, Floats]) -> Rules:
+    def rules(self, v: int, heads: Sequence[Head]) -> Rules:
         """w on (x_v = s), of an intercept, and on (x_v = s and x_u = t), of a feature."""
         sizes = [f.size for f, _ in heads]
         features, weights = flatten(f for f, _ in heads), flatten((w for _, w in heads), np.float64)

@@ -20,11 +20,11 @@ from counterpane._core import dependency as kernels
 from counterpane._core.dependency import GrownTree, TreeRows, TreeTerms
 from counterpane.counts.bitsets import BitColumns
 from counterpane.data.table import Table
-from counterpane.features import Rules, Tree
-from counterpane.learners.dependency.variable_search import LearnedConditionals, VariableSearch
+from counterpane.features import Tree
+from counterpane.features.parts import Part
+from counterpane.learners.checkpoint import check_range
+from counterpane.learners.dependency.variable_search import VariableSearch
 from counterpane.memory import FEWER_STATES, need_memory
-from counterpane.parallel import map_in_workers
-from counterpane.progress import Control
 from counterpane.typing import Array, Codes, Floats, Ints
 
 MAX_LOGS = 2**20  # counts whose logarithms are looked up
@@ -34,25 +34,33 @@ YES_COST = 1.5  # cycles to count one question that a row says yes to
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
 
 
-class Forest(NamedTuple):
-    """The trees of the first `done` variables, end to end; see `GrownTree`."""
+class Growth(NamedTuple):
+    """The tree of a variable for the smallest price, see `GrownTree`.
 
-    done: int
-    sizes: Ints
-    asked: Ints
+    `validation` has the log-likelihood of the validation rows at each price.
+    """
+
+    questions: Ints
     children: Ints
     gains: Floats
-    counts: Ints  # (nodes, states) of each tree, flat
-    told: Floats  # log-likelihoods of the validation rows: (variables, prices), flat
+    counts: Ints
+    validation: Floats
+
+    @property
+    def tree(self) -> GrownTree:
+        """The tree, as kernels take it."""
+        return GrownTree(*self[:-1])
 
 
-class TreeSearch(VariableSearch[Forest]):
+class TreeSearch(VariableSearch[Growth]):
     """Grows the trees of some variables in each step, for the largest of the `settings`, all κ.
 
     Among equal questions the first one wins, by the `order` of their columns. `relatives`, shape
     (variables, k), are the columns that the questions of each tree may be about; None means all.
     `logs` are tables of logarithms of an earlier search of as many rows.
     """
+
+    learned = Growth
 
     def __init__(
         self,
@@ -68,7 +76,7 @@ class TreeSearch(VariableSearch[Forest]):
         n_jobs: int,
         logs: dict[float, Floats] | None = None,
     ) -> None:
-        super().__init__(n_jobs)
+        super().__init__(table.n_columns, n_jobs)
         self.relatives = relatives
         self.cards = table.schema.cards
         self.settings = settings
@@ -87,53 +95,40 @@ class TreeSearch(VariableSearch[Forest]):
         self.validation = None if validation is None else ValidationRows(validation)
         self._logs: dict[float, Floats] = {} if logs is None else logs
 
-    def start(self) -> Forest:
-        pairs = NOTHING.reshape(0, 2)
-        return Forest(0, NOTHING, NOTHING, pairs, np.zeros(0), NOTHING, np.zeros(0))
+    def learn(self, task: int, state: tuple[Growth, ...]) -> Growth:
+        return self.grow(task)
 
-    def done(self, state: Forest) -> bool:
-        return state.done == self.cards.size
+    def record(self, state: tuple[Growth, ...], fresh: Sequence[Growth]) -> dict[str, Any]:
+        return {"nodes": sum(len(growth.questions) for growth in state)}
 
-    def size(self, state: Forest) -> tuple[float, float]:
-        return state.done, self.cards.size
+    def check(self, state: tuple[Growth, ...]) -> None:
+        super().check(state)
+        for v, growth in enumerate(state):
+            questions, children, *_ = growth
+            nodes = len(questions)
+            shapes = (nodes,), (nodes, 2), (nodes,), (nodes, self.cards[v]), self.prices.shape
+            if tuple(array.shape for array in growth) != shapes or not nodes:
+                raise ValueError("a tree has arrays of other shapes")
+            check_range("a question", questions, -1, self.rows.columns.size)
+            inner = np.flatnonzero(questions >= 0)
+            check_range("a child", children[inner] - inner[:, None], 1, nodes)
+            check_range("a child", children[inner], 1, nodes)
+            check_range("a count", growth.counts, 0, 2**62)
 
-    def step(self, state: Forest, ctl: Control) -> tuple[Forest, dict[str, Any]]:
-        batch = self.batch(state.done, self.cards.size)
-        trees = list(map_in_workers(self._fields, batch, self.n_jobs, ctl))
-        fields = [
-            np.concatenate([old, *(tree[k] for tree in trees)]) for k, old in enumerate(state[1:])
-        ]
-        state = Forest(batch.stop, *fields)
-        return state, {"variables": state.done, "nodes": int(state.sizes.sum())}
-
-    def validation_scores(self, state: Forest) -> dict[float, float]:
+    def validation_scores(self, state: tuple[Growth, ...]) -> dict[float, float]:
         if self.validation is None:
             return {}
-        sums = state.told.reshape(-1, self.prices.size).sum(axis=0) / self.validation.total
-        return dict(zip(self.settings, sums.tolist(), strict=True))
+        sums = sum((growth.validation for growth in state), np.zeros(self.prices.size))
+        return dict(zip(self.settings, (sums / self.validation.total).tolist(), strict=True))
 
-    def conditionals(self, state: Forest, setting: float) -> LearnedConditionals:
-        price = float(-np.log(setting))
-        parts: list[list[Rules | Tree]] = []
-        score, start, read = 0.0, 0, 0
-        for v, r in enumerate(self.cards.tolist()):
-            if v < state.done:
-                size = int(state.sizes[v])
-                nodes, cells = slice(start, start + size), slice(read, read + r * size)
-                counts = state.counts[cells].reshape(size, r)
-                tree = GrownTree(
-                    state.asked[nodes], state.children[nodes], state.gains[nodes], counts
-                )
-                start, read = nodes.stop, cells.stop
-            else:
-                tree = self._bare(v)
-            cut, log_likelihood = self.cut(v, tree, price)
-            parts.append([cut])
-            score += log_likelihood
-        return LearnedConditionals(parts, score)
+    def conditional(
+        self, v: int, learned: Growth | None, setting: float
+    ) -> tuple[list[Part], float]:
+        tree, log_likelihood = self.cut(v, learned or self._bare(v), float(-np.log(setting)))
+        return [tree], log_likelihood
 
-    def grow(self, v: int) -> tuple[GrownTree, Floats]:
-        """The tree of column v, and the log-likelihood of the validation rows at each price."""
+    def grow(self, v: int) -> Growth:
+        """The tree of column v."""
         r = int(self.cards[v])
         terms = self._terms(r)
         columns = self.rows.columns
@@ -141,38 +136,38 @@ class TreeSearch(VariableSearch[Forest]):
         most = self.most_nodes
         questions, gains = np.empty(most, dtype=np.int64), np.empty(most)
         children, counts = (np.empty((most, k), dtype=np.int64) for k in (2, r))
-        out = GrownTree(questions, children, gains, counts)
-        n = kernels.grow_tree(self.rows, v, allowed, terms, out)
-        tree = GrownTree(questions[:n], children[:n], gains[:n], counts[:n])
-        told: Floats = np.zeros(self.prices.size)
+        n = kernels.grow_tree(
+            self.rows, v, allowed, terms, GrownTree(questions, children, gains, counts)
+        )
+        validation: Floats = np.zeros(self.prices.size)
+        growth = Growth(
+            questions[:n].copy(), children[:n].copy(), gains[:n].copy(), counts[:n].copy(),
+            validation,
+        )  # fmt: skip
         if self.validation is not None:
-            self.validation.add(v, tree, self.rows, self.prices, terms, told)
-        return tree, told
+            self.validation.add(v, growth.tree, self.rows, self.prices, terms, validation)
+        return growth
 
-    def _fields(self, v: int) -> tuple[Array, ...]:
-        """The fields of `Forest` for the tree of column v."""
-        tree, told = self.grow(v)
-        size = np.array([tree.questions.size], dtype=np.int64)
-        nodes = (tree.questions, tree.children, tree.gains, tree.counts.reshape(-1))
-        return (size, *(array.copy() for array in nodes), told)
-
-    def cut(self, v: int, tree: GrownTree, price: float) -> tuple[Tree, float]:
+    def cut(self, v: int, growth: Growth, price: float) -> tuple[Tree, float]:
         """The tree of column v at a higher price, and its log-likelihood."""
-        size, states = tree.counts.shape
+        size, states = growth.counts.shape
         tests, children = np.empty((2, size, 2), dtype=np.int64)
         logs: Floats = np.empty((size, states))
         terms = self._terms(states)
         columns, values = self.rows.columns, self.rows.values
-        n, score = kernels.cut_tree(tree, columns, values, price, terms, tests, children, logs)
+        n, score = kernels.cut_tree(
+            growth.tree, columns, values, price, terms, tests, children, logs
+        )
         cut = Tree(self.cards, v, tests[:n, 0], tests[:n, 1], children[:n], logs[:n])
         return cut, score
 
-    def _bare(self, v: int) -> GrownTree:
+    def _bare(self, v: int) -> Growth:
         """The root alone."""
         weights = self.rows.weights if self.rows.weights.size else None
         counts = np.bincount(self.rows.codes[v], weights, int(self.cards[v])).astype(np.int64)
         leaf = np.full(1, -1)
-        return GrownTree(leaf, np.full((1, 2), -1), np.full(1, -np.inf), counts[None, :])
+        no_gain = np.full(1, -np.inf)
+        return Growth(leaf, np.full((1, 2), -1), no_gain, counts[None, :], np.zeros(0))
 
     def _terms(self, states: int) -> TreeTerms:
         by_bits = BIT_COST * states * self.rows.columns.size * self.rows.words.shape[1]

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, ClassVar, Literal, NamedTuple, Self, Unpack
+from dataclasses import field
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from counterpane._core import hybrid as kernels
-from counterpane.checks import BOOLEAN, CHOICE, INTEGER, NONE, NUMBER, Constraints
 from counterpane.counts.source import CountSource
 from counterpane.data.table import Table
 from counterpane.errors import ParameterError, Setting
-from counterpane.learners.base import LearnerOptions
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.driver import Search
 from counterpane.learners.hybrid.local_networks import LocalNetworks
@@ -38,7 +38,11 @@ MOST_PASSES = 10  # of the loop printed in the paper
 STEPS = 16  # of a stage, if there are enough variables; an interruption loses one step
 LEAST_GAIN = 1e-9  # of the likelihood, relative: less is rounding
 
-PAIRS, NETWORKS, MERGING, RELEARNING, END = "pairs", "networks", "merging", "relearning", "end"
+PAIRS: Final = "pairs"
+NETWORKS: Final = "networks"
+MERGING: Final = "merging"
+RELEARNING: Final = "relearning"
+END: Final = "end"
 
 
 class MergingState(NamedTuple):
@@ -49,14 +53,14 @@ class MergingState(NamedTuple):
     blanket. A stage learns networks over the columns `wanted` of the variables that are `due`.
     """
 
-    stage: str
+    stage: Literal["pairs", "networks", "merging", "relearning", "end"]
     n_passes: int
     done: int  # variables of this stage
     members: Ints
     parents: Ints
     scores: Floats
     wanted: Ints
-    due: Ints
+    due: Bools
     fresh_parents: Ints
     fresh_scores: Floats
 
@@ -89,8 +93,28 @@ class MergingSearch(Search[MergingState]):
         alone[:, 0] = np.arange(self.n)
         parents, scores = np.zeros_like(alone), np.zeros(self.n)
         self.networks.learn(alone[:, 0].copy(), alone, parents, scores, None)
-        due = np.ones(self.n, dtype=np.int64)
+        due = np.ones(self.n, dtype=np.bool_)
         return MergingState(PAIRS, 0, 0, alone, parents, scores, alone, due, parents, scores)
+
+    def check(self, state: MergingState) -> None:
+        check_range("the number of passes", state.n_passes, 0, 2**31)
+        check_range("the number of variables", state.done, 0, self.n + 1)
+        everyone = np.arange(self.n)
+        self._check_networks(everyone, state.members, state.parents)
+        learned = np.flatnonzero(state.due)[: 0 if state.stage == PAIRS else state.done]
+        self._check_networks(everyone, state.wanted, np.zeros_like(state.wanted))
+        self._check_networks(learned, state.wanted, state.fresh_parents)
+
+    def _check_networks(self, variables: Ints, members: Ints, parents: Ints) -> None:
+        """Refuse networks of some variables that name columns or parents which there are not."""
+        members, parents = members[variables], parents[variables]
+        check_range("a column", members, -1, self.n)
+        ranks = np.where(members < 0, self.n, self.rank[members])
+        rises = (np.diff(ranks) > 0) | (members[:, 1:] < 0)
+        if not (rises.all() and (members == variables[:, None]).any(axis=1).all()):
+            raise ValueError("a network has other columns")
+        used = np.where(members < 0, 0, parents)  # what is behind the columns is not read
+        check_range("a parent", used >> (members >= 0).sum(axis=1)[:, None], 0, 1)
 
     def done(self, state: MergingState) -> bool:
         return state.stage == END
@@ -151,7 +175,7 @@ class MergingSearch(Search[MergingState]):
         blankets = np.empty_like(state.wanted)
         kernels.fill_blankets(state.wanted, state.fresh_parents, self.rank, blankets)
         wanted = np.where(better[:, None], blankets, state.wanted)
-        return state._replace(stage=RELEARNING, done=0, wanted=wanted, due=better.astype(np.int64))
+        return state._replace(stage=RELEARNING, done=0, wanted=wanted, due=better)
 
     def _unite(self, state: MergingState) -> MergingState:
         """The start of a pass: the union of each variable's blankets, where it is new."""
@@ -167,14 +191,14 @@ class MergingSearch(Search[MergingState]):
             n_passes=state.n_passes + 1,
             done=0,
             wanted=np.where(due[:, None], wanted, state.wanted),
-            due=due.astype(np.int64),
+            due=due,
         )
 
 
 def _better(state: MergingState) -> Bools:
     """Which of the networks of a pass make their variables more probable."""
     least = state.scores + LEAST_GAIN * np.maximum(1.0, -state.scores)
-    better: Bools = (state.due > 0) & (state.fresh_scores > least)
+    better: Bools = state.due & (state.fresh_scores > least)
     return better
 
 
@@ -206,16 +230,15 @@ class HybridRandomFieldLearner(DensityLearner):
         compares them by the mean reciprocal rank of the links of held-out users.
     k_max : int or "auto"
         The largest union of blankets for which a network is learned.
-    score : {"mdl", "bic"}
+    criterion : {"mdl", "bic"}
         "bic" is without the prior.
     literal : bool
         Use the loop as printed in the paper, at most ten passes.
     prior : float, optional
         The number of rows N that are spread evenly over each table, by default the largest number
         of states of a column.
-    **options
-        Those of every learner: `missing`, `discretize`, `time_limit`, `n_jobs`, `progress`,
-        `checkpoint`.
+    missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`.
 
     Attributes
     ----------
@@ -244,38 +267,16 @@ class HybridRandomFieldLearner(DensityLearner):
     (('status', 'survived'), 1)
     """
 
-    model_: HybridRandomField
+    model_: HybridRandomField = field(init=False)
 
-    _constraints: ClassVar[Constraints] = {
-        "k": INTEGER | CHOICE,
-        "k_max": INTEGER | CHOICE,
-        "score": CHOICE,
-        "literal": BOOLEAN,
-        "prior": NUMBER | NONE,
-    }
+    k: Size = field(default=8, kw_only=False)
+    k_max: Size = field(default=10, kw_only=False)
+    criterion: Literal["mdl", "bic"] = field(default="mdl", kw_only=False)
+    literal: bool = False
+    prior: float | None = None
 
-    def __init__(
-        self,
-        k: Size = 8,
-        k_max: Size = 10,
-        score: Literal["mdl", "bic"] = "mdl",
-        *,
-        literal: bool = False,
-        prior: float | None = None,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.k = k
-        self.k_max = k_max
-        self.score = score
-        self.literal = literal
-        self.prior = prior
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
+    def _learn(self, source: CountSource) -> None:
         began = time.monotonic()
-        self._check()
-        source = self._source(X, sample_weight)
         search = self._search(source)
         driver = self._driver(source)
         if driver.time_limit is not None and self.sizes_:
@@ -289,10 +290,9 @@ class HybridRandomFieldLearner(DensityLearner):
         self.n_passes_ = state.n_passes
         self.score_ = self.pll_ = float(state.scores.sum())
         self.trace_ = outcome.trace
-        model.record = self._record(source, time.monotonic() - began)
-        return self
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         for name in ("k", "k_max"):
             value = getattr(self, name)
             if value == "auto":
@@ -302,8 +302,6 @@ class HybridRandomFieldLearner(DensityLearner):
                     Setting(name, value),
                     f"; a whole number from 1 to {MOST_RELATIVES} is needed, or 'auto'.",
                 )
-        if self.score not in ("mdl", "bic"):
-            raise ParameterError(Setting("score", self.score), "; 'mdl' or 'bic' is allowed.")
         if self.prior is not None and not 0 < self.prior < math.inf:
             raise ParameterError(
                 Setting("prior", self.prior), "; a finite number above zero is needed."
@@ -326,10 +324,8 @@ class HybridRandomFieldLearner(DensityLearner):
     def _fit_sizes(self, sizes: tuple[int, int], table: Table, seconds: float | None) -> Any:
         """The model of some sizes."""
         k, k_max = sizes
-        options: dict[str, Any] = self.get_params(deep=False) | {
-            "k": k, "k_max": k_max, "time_limit": seconds, "progress": False, "checkpoint": None,
-        }  # fmt: skip
-        return type(self)(**options).fit(table).model_
+        quiet = {"time_limit": seconds, "progress": False, "checkpoint": None}
+        return self.copied(k=k, k_max=k_max, **quiet).fit(table).model_
 
     def _search(self, source: CountSource) -> MergingSearch:
         self._choose_sizes(source)
@@ -341,7 +337,7 @@ class HybridRandomFieldLearner(DensityLearner):
             source,
             min(max(self.k_, self.k_max_) + 1, n),
             prior=float(cards.max() if self.prior is None else self.prior),
-            smooth=self.score == "mdl",
+            smooth=self.criterion == "mdl",
             n_jobs=self.n_jobs,
         )
         relatives = Relatives(source, self.k_, order=order, n_jobs=self.n_jobs)

@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable
+from dataclasses import field
 from itertools import islice
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, Unpack, get_args
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeVar,
+)
 
 import numpy as np
 
 from counterpane.checks import (
-    BOOLEAN,
-    CHOICE,
-    FUNCTION,
-    INTEGER,
     NO_ARRAY,
-    NONE,
-    NUMBER,
-    Constraints,
 )
 from counterpane.counts.shared_tables import SharedTables, table_scopes
 from counterpane.counts.source import CountSource, counted_cards
 from counterpane.counts.view import reorder_columns
 from counterpane.errors import ParameterError, Setting, TableSizeError
 from counterpane.graphs import UndirectedGraph
-from counterpane.graphs.bits import members, n_words
-from counterpane.independence import IndependenceTest, Ledger, Oracle, Question, Verdict, as_test
+from counterpane.independence import IndependenceTest, Ledger, Verdict, as_test
 from counterpane.independence.count_tests import CountTest
 from counterpane.independence.ledger import Price
-from counterpane.learners.base import LearnerOptions
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.driver import Search
+from counterpane.learners.independence.executed_tests import ExecutedTests, check_tests
 from counterpane.learners.independence.separating_sets import (
-    bit_set,
     contradicted_share,
     with_pure_triples,
 )
@@ -43,7 +41,7 @@ from counterpane.learners.markov.graph_potentials import fit_potentials
 from counterpane.learners.order import intrinsic_order
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.progress import Control
-from counterpane.typing import Floats, Ints
+from counterpane.typing import Ints
 
 Variant = Literal["default", "paper"]
 
@@ -53,71 +51,12 @@ S = TypeVar("S", bound=tuple[Any, ...])
 W = TypeVar("W")
 
 
-class ExecutedTests(NamedTuple):
-    """Executed tests as arrays, the last three fields of a state: ends, bit sets, verdicts.
-
-    `numbers` holds independent, statistic, p-value, degrees of freedom, the two log-likelihoods,
-    the probability and the gap of each verdict, NaN for what does not apply.
-    """
-
-    pairs: Ints  # (tests, 2)
-    given: Ints  # (tests, words)
-    numbers: Floats  # (tests, 8)
-
-    @classmethod
-    def none(cls, n: int) -> Self:
-        """No test of `n` variables."""
-        return cls(
-            np.zeros((0, 2), dtype=np.int64),
-            np.zeros((0, n_words(n)), dtype=np.int64),
-            np.zeros((0, 8)),
-        )
-
-    def extended(self, n: int, tests: Iterable[tuple[Question, Verdict]]) -> Self:
-        """These tests and further ones."""
-        pairs, sets, numbers = [], [], []
-        for (x, y, given), verdict in tests:
-            pairs.append((x, y))
-            octets = bit_set(given).to_bytes(8 * n_words(n), "little")
-            sets.append(np.frombuffer(octets, dtype="<i8").astype(np.int64))
-            independent, *middle, logs, probability, gap = verdict
-            numbers.append((float(independent), *middle, *(logs or (None, None)), probability, gap))
-        if not pairs:
-            return self
-        return type(self)(
-            np.concatenate([self.pairs, np.array(pairs, dtype=np.int64)]),
-            np.concatenate([self.given, np.array(sets)]),
-            np.concatenate([self.numbers, np.array(numbers, dtype=np.float64)]),
-        )
-
-    def verdicts(self) -> dict[Question, Verdict]:
-        """The verdict on each question, in order."""
-        verdicts: dict[Question, Verdict] = {}
-        for (x, y), row, numbers in zip(self.pairs.tolist(), self.given, self.numbers, strict=True):
-            independent, statistic, p_value, freedom, *logs, probability, gap = (
-                None if v != v else v for v in numbers.tolist()
-            )
-            verdicts[x, y, members(row.view(np.uint64))] = Verdict(
-                bool(independent),
-                statistic,
-                p_value,
-                None if freedom is None else int(freedom),
-                None if logs[0] is None else (logs[0], logs[1]),  # type: ignore[arg-type]
-                probability,
-                gap,
-            )
-        return verdicts
-
-    def ledger(
-        self, names: tuple[str, ...], price: Price = len, test: IndependenceTest | None = None
-    ) -> Ledger:
-        """A ledger of these tests of variables with these `names`; it executes others by `test`."""
-        placeholder = Oracle(UndirectedGraph(len(names)), names)
-        return Ledger(test or placeholder, price, self.verdicts())
+TestChoice = Annotated[str | IndependenceTest | None, NO_ARRAY]
+"""A test, or the name of one."""
 
 
 class LedgerSearch(Search[S], Generic[S, W]):
-    """A search that executes tests; its states end with the fields of `ExecutedTests`.
+    """A search that executes tests; its states have the log of them, `tests`.
 
     A step works on objects W that follow from the state, such as a ledger. They are used again if
     the next step continues from the state that the last one returned, and rebuilt otherwise.
@@ -129,6 +68,9 @@ class LedgerSearch(Search[S], Generic[S, W]):
         self.n = len(source.schema)
         self.price = price
         self._last: tuple[S, W] | None = None
+
+    def check(self, state: Any) -> None:
+        check_tests(state.tests, self.n)
 
     def step(self, state: S, ctl: Control) -> tuple[S, dict[str, Any]]:
         last, self._last = self._last, None  # an interrupted step leaves nothing behind
@@ -145,16 +87,16 @@ class LedgerSearch(Search[S], Generic[S, W]):
     def _advance(self, state: S, work: W) -> tuple[S, dict[str, Any]]:
         """The next state, and a record of the step; changes `work` and not `state`."""
 
-    def _ledger(self, state: S, ctl: Control) -> Ledger:
+    def _ledger(self, state: Any, ctl: Control) -> Ledger:
         """A ledger of the tests of a state, over the test bound to the data."""
-        verdicts = ExecutedTests(*state[-3:]).verdicts()
-        return Ledger(self.test.bind(self.source, ctl=ctl), self.price, verdicts)
+        return Ledger(self.test.bind(self.source, ctl=ctl), self.price, state.tests.answered())
 
-    def _executed(self, state: S, ledger: Ledger) -> ExecutedTests:
+    def _executed(self, state: Any, ledger: Ledger) -> ExecutedTests:
         """The tests of a state, and those that the ledger has executed since."""
-        executed = ExecutedTests(*state[-3:])
-        fresh = islice(ledger.answered.items(), len(executed.pairs), None)
-        return executed.extended(self.n, fresh)
+        tests: ExecutedTests = state.tests
+        return tests.followed_by(
+            ExecutedTests.of(self.n, islice(ledger.answered.items(), tests.size, None))
+        )
 
     def _log_evidence(self, verdict: Verdict, certain: float) -> float:
         """ln of the evidence for independence over that for dependence.
@@ -195,46 +137,21 @@ class IndependenceLearner(DensityLearner):
 
     _paper_test: ClassVar[str] = "chi2"
 
-    _constraints: ClassVar[Constraints] = {
-        "test": NO_ARRAY,
-        "variant": CHOICE,
-        "alpha": NUMBER | NONE,
-        "table_cells": INTEGER | NONE,
-        "cost": FUNCTION | NONE,
-        "interactions": BOOLEAN,
-        "potentials": BOOLEAN,
-        "equivalent_sample_size": NUMBER,
-    }
+    test: TestChoice = field(default=None, kw_only=False)
+    variant: Variant = "default"
+    alpha: float | None = None
+    table_cells: int | None = 64
+    cost: Price | None = None
+    interactions: bool = False
+    potentials: bool = True
+    equivalent_sample_size: float = 1.0
 
-    def __init__(
-        self,
-        test: str | IndependenceTest | None = None,
-        *,
-        variant: Variant = "default",
-        alpha: float | None = None,
-        table_cells: int | None = 64,
-        cost: Price | None = None,
-        interactions: bool = False,
-        potentials: bool = True,
-        equivalent_sample_size: float = 1.0,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.test = test
-        self.variant = variant
-        self.alpha = alpha
-        self.table_cells = table_cells
-        self.cost = cost
-        self.interactions = interactions
-        self.potentials = potentials
-        self.equivalent_sample_size = equivalent_sample_size
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._test()
 
     def _test(self) -> IndependenceTest:
         """The test to execute, not yet bound to data."""
-        if self.variant not in get_args(Variant):
-            raise ParameterError(
-                Setting("variant", self.variant), "; 'default' or 'paper' is allowed."
-            )
         if self.table_cells is not None and not self.table_cells >= 4:
             raise ParameterError(
                 Setting("table_cells", self.table_cells), "; None or 4 and more is needed."
@@ -274,7 +191,6 @@ class IndependenceLearner(DensityLearner):
         graph: UndirectedGraph,
         executed: ExecutedTests,
         test: IndependenceTest,
-        began: float,
     ) -> Ledger:
         """Set the results that all learners share; the ledger of all executed tests.
 
@@ -287,8 +203,7 @@ class IndependenceLearner(DensityLearner):
         self.contradictions_ = contradicted_share(ledger, graph)
         graph = renumbered(graph, ordered.order)
         names = source.schema.names
-        seconds = time.monotonic() - began
-        self.model_ = self._model(source, graph, seconds) if self.potentials else None
+        self.model_ = self._model(source, graph) if self.potentials else None
         self.undirected_ = graph
         self.graph_: Any = graph.to_networkx(names)
         self.blankets_ = {
@@ -307,17 +222,11 @@ class IndependenceLearner(DensityLearner):
         )
         return ledger
 
-    def _model(
-        self, source: CountSource, graph: UndirectedGraph, seconds: float
-    ) -> MarkovNetwork | None:
+    def _model(self, source: CountSource, graph: UndirectedGraph) -> MarkovNetwork | None:
         """The graph with potentials; None, and a warning, if it is too dense for tables."""
         try:
-            return fit_potentials(
-                source,
-                graph,
-                equivalent_sample_size=self.equivalent_sample_size,
-                record=self._record(source, seconds),
-            )
+            size = self.equivalent_sample_size
+            return fit_potentials(source, graph, equivalent_sample_size=size)
         except TableSizeError as error:
             message = f"the graph was found, but model_ is None: {error}"
             warnings.warn(message, StructureOnly, stacklevel=5)

@@ -9,28 +9,26 @@ a and c less often than the tests that are not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.orientation import Collider, unshielded_triples
-from counterpane.learners.independence.base import ExecutedTests
+from counterpane.learners.independence.executed_tests import ExecutedTests
 from counterpane.learners.independence.skeleton import (
     MOST_SETS,
     SkeletonSearch,
     SkeletonState,
     TestBatches,
-    determined,
     new_tests,
-    separating,
     skeleton_of,
 )
 from counterpane.progress import Control
 from counterpane.typing import Ints
 
 Ends = tuple[int, int]
-END = "end"
+END: Literal["end"] = "end"
 
 
 class Vote(NamedTuple):
@@ -70,7 +68,7 @@ class PatternSearch(SkeletonSearch):
     ) -> tuple[SkeletonState, dict[str, Any]]:
         """Execute the tests for the votes."""
         batches = TestBatches(self.test, self.source, ctl)
-        executed, n_before = ExecutedTests(*state[-3:]), len(state.pairs)
+        executed = state.tests
         strength = self.strengths(state)
         sizes = separating_sizes(state, skeleton_of(state))
         all_ends: Ints = np.array(list(sizes), dtype=np.int64).reshape(-1, 2)
@@ -80,22 +78,22 @@ class PatternSearch(SkeletonSearch):
                 state.graph, strength, all_ends[size <= most], size, 0, MOST_SETS
             )
             new = new_tests(executed, self.n, pairs, conditions)
-            executed = batches.execute(executed, pairs[new], conditions[new])
-        n_tests = len(executed.pairs) - n_before
+            executed = executed.followed_by(batches.execute(pairs[new], conditions[new]))
+        n_tests = executed.size - state.tests.size
         record = {"stage": "colliders", "n_tests": n_tests, "batches": batches.n_batches,
                   "edges": skeleton_of(state).n_edges}  # fmt: skip
-        return state._replace(**executed._asdict()), record
+        return state._replace(tests=executed), record
 
 
 def separating_sizes(state: SkeletonState, skeleton: UndirectedGraph) -> dict[Ends, int]:
     """The smallest size of a separating set of the ends of each unshielded triple."""
-    executed = ExecutedTests(*state[-3:])
+    executed = state.tests
     shares, sizes = _Shares(executed, skeleton.n), {}
     for a, c in sorted({(a, c) for a, _, c in unshielded_triples(skeleton)}):
         rows = shares.tests(a, c)
         apart = rows[shares.apart[rows]]
         if len(apart):
-            sets = executed.given[apart].view(np.uint64)
+            sets = executed.given[apart]
             sizes[a, c] = int(np.bitwise_count(sets).sum(axis=1).min())
     return sizes
 
@@ -127,7 +125,7 @@ class _Shares:
 
     def __init__(self, executed: ExecutedTests, n: int) -> None:
         self.given, self.n = executed.given, n
-        self.apart, self.functions = separating(executed), determined(executed)
+        self.apart, self.functions = executed.separating, executed.determined
         self.keys = executed.pairs[:, 0] * n + executed.pairs[:, 1]
         self.order = np.argsort(self.keys, kind="stable")
         self.keys = self.keys[self.order]
@@ -147,7 +145,7 @@ class _Shares:
             yes = np.ones(len(voters), dtype=bool)
         if not len(voters):
             return None
-        word = self.given[voters, b >> 6].view(np.uint64)
+        word = self.given[voters, b >> 6]
         with_b = (word >> np.uint64(b & 63)) & np.uint64(1) == 1
         shares = [float(yes[side].mean()) if side.any() else 0.0 for side in (with_b, ~with_b)]
         return Vote((a, b, c), shares[0], shares[1], len(voters))

@@ -16,11 +16,13 @@ import numpy as np
 
 from counterpane._core import learn_independence as kernels
 from counterpane.counts.source import CountSource
-from counterpane.graphs.bits import members, n_words, pack, unpack
+from counterpane.graphs.bits import n_words, pack, unpack
 from counterpane.independence import IndependenceTest, Ledger, Question
 from counterpane.independence.information import binary_entropy
 from counterpane.independence.ledger import Price
-from counterpane.learners.independence.base import ExecutedTests, LedgerSearch
+from counterpane.learners.checkpoint import check_range
+from counterpane.learners.independence.base import LedgerSearch
+from counterpane.learners.independence.executed_tests import ExecutedTests, check_bits
 from counterpane.learners.independence.inference_rules import PairTables
 from counterpane.learners.independence.separating_sets import (
     bit_set,
@@ -29,7 +31,7 @@ from counterpane.learners.independence.separating_sets import (
     smallest_separating_set,
 )
 from counterpane.progress import Control
-from counterpane.typing import Bools, Floats, Ints
+from counterpane.typing import Bools, Floats, Words
 
 FLOOR = 3e-5  # s₀: squared partial correlation that the linear approximation may invent anywhere
 DOUBT = 0.1  # κ: share of the strength of two-step paths that it may invent
@@ -48,30 +50,19 @@ class ResolutionState(NamedTuple):
     seed: int
     rounds: int  # −1 before the pairs
     finished: bool
-    graph: Ints  # bit rows, viewed as int64
+    graph: Words  # bit rows
     log_odds: Floats
     probabilities: Floats
-    particles: Ints  # bit rows
-    tested: Ints  # (n, n) flags
+    particles: Words  # bit rows
+    tested: Bools  # (n, n)
     evidence: Floats  # (n, n), −gap of the tested pairs
-    asked_pairs: Ints  # conditional tests, in order, those answered from the ledger included
-    asked_sets: Ints
-    pairs: Ints
-    given: Ints
-    numbers: Floats
+    asked: dict[tuple[int, int], tuple[tuple[int, ...], ...]]  # what each pair was tested with
+    tests: ExecutedTests
 
     @property
     def tested_pairs(self) -> kernels.Tested:
         """The tested pairs, as kernels take them."""
-        return kernels.Tested(self.tested > 0, self.evidence)
-
-    @property
-    def conditioning_sets(self) -> dict[tuple[int, int], list[tuple[int, ...]]]:
-        """The sets that each pair was tested with, in order."""
-        sets: dict[tuple[int, int], list[tuple[int, ...]]] = {}
-        for (x, y), row in zip(self.asked_pairs.tolist(), self.asked_sets, strict=True):
-            sets.setdefault((x, y), []).append(members(row.view(np.uint64)))
-        return sets
+        return kernels.Tested(self.tested, self.evidence)
 
 
 class RankedTest(NamedTuple):
@@ -105,18 +96,29 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
 
     def start(self) -> ResolutionState:
         n, words = self.n, n_words(self.n)
-        rows, square = np.zeros((n, words), dtype=np.int64), np.zeros((n, n))
+        rows, square = np.zeros((n, words), dtype=np.uint64), np.zeros((n, n))
+        none = np.zeros((0, n, words), dtype=np.uint64)
         return ResolutionState(
-            self.seed, -1, False, rows, square, square, np.zeros((0, n, words), dtype=np.int64),
-            np.zeros((n, n), dtype=np.int64), square, np.zeros((0, 2), dtype=np.int64), rows[:0],
-            *ExecutedTests.none(n),
+            self.seed, -1, False, rows, square, square, none, square > 0, square, {},
+            ExecutedTests.empty(n),
         )  # fmt: skip
+
+    def check(self, state: ResolutionState) -> None:
+        super().check(state)
+        check_bits("a graph", state.graph, self.n)
+        check_bits("a particle", state.particles, self.n)
+        check_range("a round", state.rounds, -1, 2**31)
+        check_range("the seed", state.seed, 0, 2**63)
+        for pair, sets in state.asked.items():
+            check_range("a pair", pair, 0, self.n)
+            for given in sets:
+                check_range("a conditioning set", given, 0, self.n)
 
     def done(self, state: ResolutionState) -> bool:
         return state.finished
 
     def size(self, state: ResolutionState) -> tuple[float, float | None]:
-        return len(state.pairs), None
+        return state.tests.size, None
 
     def _rebuild(self, state: ResolutionState, ctl: Control) -> tuple[kernels.Reading, Ledger]:
         """The estimates from the pair tables, and the ledger of a state."""
@@ -155,11 +157,11 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
                 state = state._replace(finished=True)
                 record["move_seconds"] = clock() - chosen
         tests = self._executed(state, ledger)
-        state = state._replace(rounds=state.rounds + 1, **tests._asdict())
+        state = state._replace(rounds=state.rounds + 1, tests=tests)
         return state, record | {"n_tests": ledger.n_tests, "cost": ledger.cost}
 
-    def _flags(self, rows: Ints) -> Bools:
-        return unpack(rows.view(np.uint64), self.n)
+    def _flags(self, rows: Words) -> Bools:
+        return unpack(rows, self.n)
 
     def _with_graph(self, state: ResolutionState, reading: kernels.Reading) -> ResolutionState:
         """The state with the graph that agrees with tables and tests; particles follow it."""
@@ -168,10 +170,10 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
         kernels.settle_graph(reading, state.tested_pairs, graph, log_odds)
         particles = np.where(graph ^ before, graph, self._flags(state.particles))
         return state._replace(
-            graph=pack(graph).view(np.int64),
+            graph=pack(graph),
             log_odds=log_odds,
             probabilities=logistic_off_diagonal(log_odds),
-            particles=pack(particles).view(np.int64),
+            particles=pack(particles),
         )
 
     def _with_particles(
@@ -192,17 +194,17 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
         probabilities = logistic_off_diagonal(state.log_odds)
         x, y = pairs.T
         probabilities[x, y] = probabilities[y, x] = sums / (self.n_particles * (SWEEPS - 1))
-        rows = pack(np.array(particles)).view(np.int64)
+        rows = pack(np.array(particles))
         return state._replace(probabilities=probabilities, particles=rows)
 
     def _reopened(self, state: ResolutionState) -> ResolutionState:
         """The state in which a dependent pair may be tested again if its set separates no more."""
         neighbors, tested = neighbor_sets(self._flags(state.graph)), state.tested.copy()
-        for (x, y), sets in state.conditioning_sets.items():
+        for (x, y), sets in state.asked.items():
             dependent = tested[x, y] and state.evidence[x, y] > 0
             again = dependent and len(sets) < MAX_TESTS_OF_A_PAIR
             if again and not is_separated(neighbors, x, y, bit_set(sets[-1])):
-                tested[x, y] = tested[y, x] = 0
+                tested[x, y] = tested[y, x] = False
         return state._replace(tested=tested)
 
     def _select(
@@ -212,11 +214,11 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
         gains = self._gains(state, reading)
         neighbors = neighbor_sets(self._flags(state.graph))
         particles = [neighbor_sets(g) for g in self._flags(state.particles)]
-        sets, cards = state.conditioning_sets, self.source.schema.cards
+        sets, cards = state.asked, self.source.schema.cards
         least = 2.0 * self.min_gain if self.price is len else 0.0  # a test has two columns or more
         ranked = []
         for x, y in np.argwhere(np.triu(gains > least, 1)).tolist():
-            used = sets.get((x, y), [])
+            used = sets.get((x, y), ())
             if len(used) >= MAX_TESTS_OF_A_PAIR:
                 continue
             slices = reading.rows[x, y] / ROWS_PER_SLICE
@@ -239,7 +241,7 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
         kernels.doubt_graph(reading, state.tested_pairs, graph, state.log_odds, RAISE, doubts)
         p, q = state.probabilities, logistic_off_diagonal(doubts)
         gains = binary_entropy((p + q) / 2) - (binary_entropy(p) + binary_entropy(q)) / 2
-        gains[state.tested > 0] = 0.0
+        gains[state.tested] = 0.0
         return gains
 
     def _affordable(self, ranked: list[RankedTest], ledger: Ledger) -> list[RankedTest]:
@@ -259,21 +261,14 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
     ) -> ResolutionState:
         """The state with the verdicts of tests that are executed together."""
         questions = [test.question for test in selected]
-        tested, evidence = state.tested.copy(), state.evidence.copy()
-        flags = np.zeros((len(questions), self.n), dtype=np.bool_)
+        tested, evidence, asked = state.tested.copy(), state.evidence.copy(), dict(state.asked)
         verdicts = ledger.answer(questions)
-        for row, (x, y, given), verdict in zip(flags, questions, verdicts, strict=True):
+        for (x, y, given), verdict in zip(questions, verdicts, strict=True):
             gap = self._log_evidence(verdict, CERTAIN)
-            tested[x, y] = tested[y, x] = 1
+            tested[x, y] = tested[y, x] = True
             evidence[x, y] = evidence[y, x] = float(np.clip(-gap, -CERTAIN, CERTAIN))
-            row[list(given)] = True
-        new_pairs = np.array([q[:2] for q in questions], dtype=np.int64)
-        return state._replace(
-            tested=tested,
-            evidence=evidence,
-            asked_pairs=np.concatenate([state.asked_pairs, new_pairs]),
-            asked_sets=np.concatenate([state.asked_sets, pack(flags).view(np.int64)]),
-        )
+            asked[x, y] = (*asked.get((x, y), ()), given)
+        return state._replace(tested=tested, evidence=evidence, asked=asked)
 
 
 def logistic_off_diagonal(log_odds: Floats) -> Floats:

@@ -12,11 +12,12 @@ from counterpane.counts.source import CountSource
 from counterpane.graphs import MixedGraph, UndirectedGraph
 from counterpane.graphs.ancestral import AncestralMarks, possible_d_sep
 from counterpane.graphs.bits import pack, unpack
-from counterpane.learners.bayesian.moves import known_directions
-from counterpane.learners.independence.base import ExecutedTests
+from counterpane.learners.bayesian.constraints import known_directions, required_matrix
 from counterpane.learners.independence.colliders import END, PatternSearch, separating_share
+from counterpane.learners.independence.executed_tests import ExecutedTests
 from counterpane.learners.independence.pc import PatternLearner
 from counterpane.learners.independence.skeleton import SkeletonState, rows_of
+from counterpane.models.record import LearningRecord
 
 
 class AncestralSearch(PatternSearch):
@@ -25,10 +26,10 @@ class AncestralSearch(PatternSearch):
     def _after_colliders(self, state: SkeletonState) -> SkeletonState:
         if state.stage == "possible":
             return state._replace(stage=END)
-        executed = ExecutedTests(*state[-3:])
+        executed = state.tests
         work = AncestralMarks(rows_of(state.graph, self.n), separating_share(executed, self.n))
         work.add_colliders()
-        rows = pack(possible_d_sep(work.marks)).view(np.int64)
+        rows = pack(possible_d_sep(work.marks))
         return state._replace(stage="possible", level=1, taken=0, before=rows)
 
 
@@ -92,13 +93,17 @@ class FCI(PatternLearner):
         places = np.argsort(np.array(order))
         self.pag_ = MixedGraph.from_marks(source.schema.names, work.marks[np.ix_(places, places)])
 
+    def _record(self, source: CountSource, seconds: float) -> LearningRecord:
+        marks = tuple(map(tuple, self.pag_.edges))
+        return super()._record(source, seconds).with_parts(marks=marks)
+
     def _marks(
         self, skeleton: UndirectedGraph, executed: ExecutedTests, search: PatternSearch
     ) -> AncestralMarks:
         """The marks by knowledge, votes and rules."""
         limits = self._limits(search.source.schema)
         both = [edge for a, b in skeleton.edges for edge in ((a, b), (b, a))]
-        required = unpack(limits.required, skeleton.n)
+        required = required_matrix(limits, skeleton.n)
         adjacent = unpack(skeleton.neighbor_bits, skeleton.n)
         work = AncestralMarks(adjacent, separating_share(executed, skeleton.n))
         work.add_known(known_directions(limits, both), [(a, b) for a, b in both if required[b, a]])

@@ -9,8 +9,7 @@ ordered pair; a test that the blanket of its other variable decides is not execu
 
 from __future__ import annotations
 
-import time
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,12 +18,13 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import pack, unpack
 from counterpane.independence import IndependenceTest, Ledger, Verdict
 from counterpane.independence.ledger import Price
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.independence.base import (
     LEAST_P,
-    ExecutedTests,
     IndependenceLearner,
     LedgerSearch,
 )
+from counterpane.learners.independence.executed_tests import ExecutedTests, check_bits
 from counterpane.learners.independence.inference_rules import (
     KnowledgeBase,
     PairTableRules,
@@ -32,7 +32,7 @@ from counterpane.learners.independence.inference_rules import (
 )
 from counterpane.learners.independence.separating_sets import bit_set
 from counterpane.progress import Control
-from counterpane.typing import Bools, Floats, Ints
+from counterpane.typing import Bools, Floats, Ints, Words
 
 
 class GrowShrinkState(NamedTuple):
@@ -40,10 +40,8 @@ class GrowShrinkState(NamedTuple):
 
     done: int
     order: Ints  # the examined variables, in order
-    blankets: Ints  # bit rows, empty for variables that are not examined
-    pairs: Ints
-    given: Ints
-    numbers: Floats
+    blankets: Words  # bit rows, empty for variables that are not examined
+    tests: ExecutedTests
 
 
 class GrowShrink:
@@ -157,9 +155,16 @@ class GrowShrinkSearch(LedgerSearch[GrowShrinkState, GrowShrink]):
         self.reads_tables = reads_tables
 
     def start(self) -> GrowShrinkState:
-        empty = pack(np.zeros((self.n, self.n), dtype=np.bool_)).view(np.int64)
+        empty = pack(np.zeros((self.n, self.n), dtype=np.bool_))
         none = np.zeros(0, dtype=np.int64)
-        return GrowShrinkState(-1, none, empty, *ExecutedTests.none(self.n))
+        return GrowShrinkState(-1, none, empty, ExecutedTests.empty(self.n))
+
+    def check(self, state: GrowShrinkState) -> None:
+        super().check(state)
+        check_range("an examined variable", state.order, 0, self.n)
+        check_bits("a blanket", state.blankets, self.n)
+        if len(np.unique(state.order)) != max(state.done, 0) or len(state.order) > self.n:
+            raise ValueError("an examined variable is missing")
 
     def done(self, state: GrowShrinkState) -> bool:
         return state.done == self.n
@@ -193,9 +198,8 @@ class GrowShrinkSearch(LedgerSearch[GrowShrinkState, GrowShrink]):
             "cost": run.ledger.cost,
         }
         order = state.order if examined is None else np.append(state.order, examined)
-        rows = pack(flags).view(np.int64)
         tests = self._executed(state, run.ledger)
-        return GrowShrinkState(state.done + 1, order, rows, *tests), record
+        return GrowShrinkState(state.done + 1, order, pack(flags), tests), record
 
 
 def p_value_rank(verdict: Verdict) -> float:
@@ -220,7 +224,7 @@ def evidence_rank(verdict: Verdict) -> float:
 
 def agreed_graph(state: GrowShrinkState, n: int) -> UndirectedGraph:
     """The graph with an edge where all blankets of examined variables agree on it."""
-    rows = unpack(state.blankets.view(np.uint64), n)
+    rows = unpack(state.blankets, n)
     waiting = np.ones(n, dtype=np.bool_)
     waiting[state.order] = False
     flags = (rows | waiting[:, None]) & (rows.T | waiting[None, :])
@@ -275,11 +279,8 @@ class GSMN(IndependenceLearner):
 
     _infer = False
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
+    def _learn(self, source: CountSource) -> None:
         test = self._test()
-        source = self._source(X, sample_weight)
         ordered = self._ordered(source, test)
         search = GrowShrinkSearch(
             test,
@@ -291,9 +292,7 @@ class GSMN(IndependenceLearner):
         outcome = self._driver(source).run(search, "asking tests")
         self.trace_ = outcome.trace
         graph = agreed_graph(outcome.state, len(ordered.order))
-        executed = ExecutedTests(*outcome.state[-3:])
-        self._set_results(source, ordered, graph, executed, test, began)
-        return self
+        self._set_results(source, ordered, graph, outcome.state.tests, test)
 
 
 class GSIMN(GSMN):

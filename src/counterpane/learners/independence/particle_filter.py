@@ -13,7 +13,9 @@ from counterpane.graphs.bits import members, n_words
 from counterpane.independence import IndependenceTest, Ledger, Question, Verdict
 from counterpane.independence.count_tests import TIE
 from counterpane.independence.ledger import Price
-from counterpane.learners.independence.base import ExecutedTests, LedgerSearch
+from counterpane.learners.checkpoint import check_range
+from counterpane.learners.independence.base import LedgerSearch
+from counterpane.learners.independence.executed_tests import ExecutedTests, check_bits
 from counterpane.learners.independence.particles import (
     GraphPrior,
     Population,
@@ -27,7 +29,7 @@ from counterpane.learners.independence.selection import (
     select_test,
 )
 from counterpane.progress import Control
-from counterpane.typing import Floats, Ints
+from counterpane.typing import Floats, Ints, Words
 
 CERTAIN = 30.0  # nats for an answer without likelihoods
 LOST = 15.0  # nats below the best graph at which a new population has missed it
@@ -35,23 +37,21 @@ TRIES = 3  # new populations that may miss it before the old one is final
 
 
 class FilterState(NamedTuple):
-    """Particles, the tests so far, and start sets; bit rows are viewed as int64."""
+    """Particles, the tests so far, and start sets."""
 
     seed: int
     steps: int
     finished: bool
     renewed: int  # new populations since the last test that missed the best; TRIES: no gain
-    graphs: Ints
+    graphs: Words
     totals: Floats  # log-likelihoods
-    best: Ints  # the most probable graph since the last test
+    best: Words  # the most probable graph since the last test
     best_log_posterior: float
     starts: Ints  # variables and sets that the next selection starts from
-    sets: Ints
+    sets: Words
     gains: Floats
     entropies: Floats
-    pairs: Ints
-    given: Ints
-    numbers: Floats
+    tests: ExecutedTests
 
 
 class ParticleFilterSearch(LedgerSearch[FilterState, tuple[Population, Ledger]]):
@@ -89,26 +89,42 @@ class ParticleFilterSearch(LedgerSearch[FilterState, tuple[Population, Ledger]])
     def start(self) -> FilterState:
         n, words = self.n, n_words(self.n)
         rng = np.random.default_rng([self.seed, 0])
-        graphs = draw_graphs(rng, self.n_particles, n, self.prior).view(np.int64)
-        rows, none = np.zeros((n, words), dtype=np.int64), np.zeros(0)
+        graphs = draw_graphs(rng, self.n_particles, n, self.prior)
+        rows, none = np.zeros((n, words), dtype=np.uint64), np.zeros(0)
         return FilterState(
             self.seed, 0, n < 2, 0, graphs, np.zeros(self.n_particles), rows, -np.inf,
-            np.zeros(0, dtype=np.int64), rows[:0], none, none, *ExecutedTests.none(n),
+            np.zeros(0, dtype=np.int64), rows[:0], none, none, ExecutedTests.empty(n),
         )  # fmt: skip
 
+    def check(self, state: FilterState) -> None:
+        super().check(state)
+        for name, rows in (
+            ("a graph", state.graphs),
+            ("a graph", state.best),
+            ("a set", state.sets),
+        ):
+            check_bits(name, rows, self.n)
+        check_range("a start", state.starts, 0, self.n)
+        check_range("a step", state.steps, 0, 2**31)
+        check_range("the seed", state.seed, 0, 2**63)
+        if {len(state.gains), len(state.entropies)} != {state.tests.size}:
+            raise ValueError("the tests have columns of several lengths")
+        if len(state.starts) != len(state.sets):
+            raise ValueError("the start sets have columns of several lengths")
+
     def done(self, state: FilterState) -> bool:
-        return state.finished or len(state.pairs) >= self.max_tests
+        return state.finished or state.tests.size >= self.max_tests
 
     def size(self, state: FilterState) -> tuple[float, float | None]:
-        return len(state.pairs), None
+        return state.tests.size, None
 
     def _rebuild(self, state: FilterState, ctl: Control) -> tuple[Population, Ledger]:
         """The population and the ledger of a state."""
         ledger = self._ledger(state, ctl)
         population = Population(
-            state.graphs.view(np.uint64),
-            state.pairs,
-            state.given.view(np.uint64),
+            state.graphs,
+            state.tests.pairs,
+            state.tests.given,
             np.array([self._gap(*item) for item in ledger.answered.items()], dtype=np.float64),
             moves=self.moves,
             prior=self.prior,
@@ -126,7 +142,7 @@ class ParticleFilterSearch(LedgerSearch[FilterState, tuple[Population, Ledger]])
         classes = population.group()
         selected = None
         if classes.entropy > 0.0:
-            start_sets = StartSets(state.starts, state.sets.view(np.uint64))
+            start_sets = StartSets(state.starts, state.sets)
             selected = select_test(
                 population, classes, start_sets, rng, score=self.score, limit=self.limit
             )
@@ -171,10 +187,10 @@ class ParticleFilterSearch(LedgerSearch[FilterState, tuple[Population, Ledger]])
             renewed=0,
             best_log_posterior=-np.inf,
             starts=selected.start_sets.starts,
-            sets=selected.start_sets.sets.view(np.int64),
+            sets=selected.start_sets.sets,
             gains=np.append(state.gains, selected.gain),
             entropies=np.append(state.entropies, classes.entropy),
-            **self._executed(state, ledger)._asdict(),
+            tests=self._executed(state, ledger),
         )
         return self._with_particles(state, population)
 
@@ -208,9 +224,9 @@ class ParticleFilterSearch(LedgerSearch[FilterState, tuple[Population, Ledger]])
         top = int(np.argmax(log_posteriors))
         best, value = state.best, state.best_log_posterior
         if log_posteriors[top] > value + 1e-9:
-            best, value = population.graphs[top].view(np.int64).copy(), float(log_posteriors[top])
+            best, value = population.graphs[top].copy(), float(log_posteriors[top])
         return state._replace(
-            graphs=population.graphs.view(np.int64).copy(),
+            graphs=population.graphs.copy(),
             totals=population.totals.copy(),
             best=best,
             best_log_posterior=value,

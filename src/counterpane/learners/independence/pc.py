@@ -7,34 +7,41 @@ give the other directions that all networks of the class share.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self, Unpack
+from dataclasses import field
+from typing import Any, ClassVar
 
 import numpy as np
 
-from counterpane._core.bayesian import Limits
-from counterpane.checks import INTEGER, LISTS, NO_ARRAY, NONE, NUMBER, PAIRS, Constraints
+from counterpane._core.search import Limits
 from counterpane.counts.source import CountSource
 from counterpane.counts.view import reorder_columns
 from counterpane.data.schema import Schema
 from counterpane.errors import ParameterError, Setting, TableSizeError
 from counterpane.graphs import Dag, UndirectedGraph
-from counterpane.graphs.bits import unpack
 from counterpane.graphs.orientation import Orientation, orient
 from counterpane.independence import IndependenceTest, as_test
 from counterpane.independence.count_tests import CountTest
-from counterpane.learners.base import LearnerOptions, Missing
-from counterpane.learners.bayesian.moves import Edges, known_directions, make_limits
+from counterpane.learners.base import Missing
+from counterpane.learners.bayesian.constraints import (
+    EdgePairs,
+    Tiers,
+    allowed_matrix,
+    known_directions,
+    make_limits,
+    required_matrix,
+)
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.gap_policy import GapPolicy, leave_gaps, policy_of_source
-from counterpane.learners.independence.base import ExecutedTests, StructureOnly
+from counterpane.learners.independence.base import StructureOnly, TestChoice
 from counterpane.learners.independence.colliders import PatternSearch, vote
+from counterpane.learners.independence.executed_tests import ExecutedTests
 from counterpane.learners.independence.skeleton import skeleton_of
 from counterpane.learners.order import intrinsic_order
 from counterpane.learners.parameters import fit_parameters
 from counterpane.models.bayesian_network import BayesianNetwork
+from counterpane.models.record import LearningRecord
 from counterpane.typing import Bools
 
 DEFAULT_TEST = "g2"
@@ -45,38 +52,19 @@ class PatternLearner(DensityLearner):
 
     _leaves_gaps = ("available",)
     _search_class: ClassVar[type[PatternSearch]] = PatternSearch
-    model_: BayesianNetwork | None
+    model_: BayesianNetwork | None = field(init=False)
 
-    _constraints: ClassVar[Constraints] = {
-        "test": NO_ARRAY,
-        "alpha": NUMBER | NONE,
-        "max_given": INTEGER | NONE,
-        "required_edges": PAIRS,
-        "forbidden_edges": PAIRS,
-        "tiers": LISTS | NONE,
-        "equivalent_sample_size": NUMBER,
-    }
+    test: TestChoice = field(default=None, kw_only=False)
+    alpha: float | None = None
+    max_given: int | None = None
+    required_edges: EdgePairs = ()
+    forbidden_edges: EdgePairs = ()
+    tiers: Tiers | None = None
+    equivalent_sample_size: float = 1.0
 
-    def __init__(
-        self,
-        test: str | IndependenceTest | None = None,
-        *,
-        alpha: float | None = None,
-        max_given: int | None = None,
-        required_edges: Edges = (),
-        forbidden_edges: Edges = (),
-        tiers: Sequence[Sequence[str]] | None = None,
-        equivalent_sample_size: float = 1.0,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.test = test
-        self.alpha = alpha
-        self.max_given = max_given
-        self.required_edges = required_edges
-        self.forbidden_edges = forbidden_edges
-        self.tiers = tiers
-        self.equivalent_sample_size = equivalent_sample_size
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._test()
 
     def _test(self) -> IndependenceTest:
         """The test to execute, not yet bound to data."""
@@ -111,7 +99,7 @@ class PatternLearner(DensityLearner):
             source = reorder_columns(source, order)
         limits = self._limits(source.schema)
         n = len(order)
-        allowed, needed = unpack(limits.allowed, n), unpack(limits.required, n)
+        allowed, needed = allowed_matrix(limits, n), required_matrix(limits, n)
         search = self._search_class(
             test,
             source,
@@ -141,7 +129,6 @@ class PatternLearner(DensityLearner):
         names: tuple[str, ...],
         order: list[int],
         work: Orientation,
-        began: float,
     ) -> None:
         """Set the network of the class, and what was in contradiction."""
         dag, extra = work.member()
@@ -155,58 +142,48 @@ class PatternLearner(DensityLearner):
         ]
         if self.conflicts_:
             n = len(self.conflicts_)
-            self._notes.append(
+            self.notes_.append(
                 f"Tests: {n} direction{'s' if n > 1 else ''} could not follow all tests, which "
                 "contradict each other; conflicts_ lists them."
             )
         dag = Dag(dag.n, [(order[a], order[b]) for a, b in dag.edges])
-        record = self._record(source, time.monotonic() - began)
-        columns = source.schema.names
-        known = known_directions(self._limits(source.schema), dag.edges)
-        if pag := getattr(self, "pag_", None):
-            record = record.with_parts(marks=tuple(map(tuple, pag.edges)))
-        directions = tuple((columns[p], columns[x]) for p, x in known)
-        record = record.with_parts(constraints={"known_directions": directions})
+        size = self.equivalent_sample_size
         try:
-            self.model_ = fit_parameters(
-                source,
-                dag,
-                equivalent_sample_size=self.equivalent_sample_size,
-                missing="drop",
-                record=record,
-            )
+            self.model_ = fit_parameters(source, dag, equivalent_sample_size=size, missing="drop")
         except TableSizeError as error:
             message = f"the graph was found, but model_ is None: {error}"
             warnings.warn(message, StructureOnly, stacklevel=4)
             self.model_ = None
         self.dag_ = dag
-        self.graph_: Any = dag.to_networkx(columns)
+        self.graph_: Any = dag.to_networkx(source.schema.names)
 
     def _set_tests(self, executed: ExecutedTests, names: tuple[str, ...]) -> None:
         self._executed, self._test_names = executed, names
-        self.n_tests_ = len(executed.pairs)
-        self.cost_ = 2 * self.n_tests_ + int(np.bitwise_count(executed.given.view(np.uint64)).sum())
+        self.n_tests_ = executed.size
+        self.cost_ = 2 * self.n_tests_ + int(np.bitwise_count(executed.given).sum())
 
     @property
     def tests_(self) -> list[Any]:
         """The executed tests, a `Record` each, in order."""
         return self._executed.ledger(self._test_names).records
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
-        test = self._test()
-        source = self._source(X, sample_weight)
+    def _record(self, source: CountSource, seconds: float) -> LearningRecord:
+        columns = source.schema.names
+        known = known_directions(self._limits(source.schema), self.dag_.edges)
+        directions = tuple((columns[p], columns[x]) for p, x in known)
+        record = super()._record(source, seconds)
+        return record.with_parts(constraints={"known_directions": directions})
+
+    def _learn(self, source: CountSource) -> None:
         source.prepare()
-        search, order = self._search(source, test)
+        search, order = self._search(source, self._test())
         outcome = self._driver(source).run(search, "testing")
         self.trace_ = outcome.trace
-        skeleton, executed = skeleton_of(outcome.state), ExecutedTests(*outcome.state[-3:])
+        skeleton, executed = skeleton_of(outcome.state), outcome.state.tests
         self._set_marks(source, search, order, skeleton, executed)
         work = self._orient(skeleton, executed, search.source.schema)
-        self._set_network(source, search.source.schema.names, order, work, began)
+        self._set_network(source, search.source.schema.names, order, work)
         self._set_tests(executed, search.source.schema.names)
-        return self
 
     def _set_marks(
         self,

@@ -13,37 +13,23 @@ docs/design/particle-filter.md lists what differs from the paper, and why.
 
 from __future__ import annotations
 
-import inspect
 import math
-import time
 from itertools import combinations
-from typing import Any, ClassVar, NamedTuple, Self, Unpack, get_args
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from counterpane.checks import (
-    BOOLEAN,
-    CHOICE,
-    FUNCTION,
-    INTEGER,
-    NO_ARRAY,
-    NONE,
-    NUMBER,
-    Constraints,
-)
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, Setting
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import pack, unpack
 from counterpane.independence import IndependenceTest
 from counterpane.independence.count_tests import CountTest
-from counterpane.independence.ledger import Price, Record
-from counterpane.learners.base import LearnerOptions
+from counterpane.independence.ledger import Record
+from counterpane.learners.base import Seed
 from counterpane.learners.independence.base import (
-    ExecutedTests,
     IndependenceLearner,
     OrderedSource,
-    Variant,
     renumbered,
 )
 from counterpane.learners.independence.edge_resolution import EdgeResolutionSearch
@@ -96,7 +82,7 @@ class PFMN(IndependenceLearner):
         Particle filter: moves of each graph after a test.
     prior : {"sparse", "graphs"}
         Particle filter: Pr(k edges) ∝ 1/(k + 1)², or uniform over graphs.
-    score : {"gain", "entropy"}
+    criterion : {"gain", "entropy"}
         Particle filter: information per column, or the paper's −H/W.
     min_gain : float, optional
         Stop if no test has this expected gain, in bits per unit of cost; by default 0.02.
@@ -130,90 +116,32 @@ class PFMN(IndependenceLearner):
 
     _paper_test: ClassVar[str] = "bayesian"
 
-    _constraints: ClassVar[Constraints] = {
-        "test": NO_ARRAY,
-        "variant": CHOICE,
-        "n_particles": INTEGER | NONE,
-        "moves": INTEGER,
-        "prior": CHOICE,
-        "score": CHOICE,
-        "min_gain": NUMBER | NONE,
-        "rows_per_cell": NUMBER,
-        "max_tests": INTEGER | NONE,
-        "max_cost": NUMBER | NONE,
-        "alpha": NUMBER | NONE,
-        "table_cells": INTEGER | NONE,
-        "cost": FUNCTION | NONE,
-        "interactions": BOOLEAN,
-        "potentials": BOOLEAN,
-        "random_state": NO_ARRAY,
-        "equivalent_sample_size": NUMBER,
-    }
+    n_particles: int | None = None
+    moves: int = 100
+    prior: GraphPrior = "sparse"
+    criterion: SelectionScore = "gain"
+    min_gain: float | None = None
+    rows_per_cell: float = 5.0
+    max_tests: int | None = None
+    max_cost: float | None = None
+    random_state: Seed = None
 
-    def __init__(
-        self,
-        test: str | IndependenceTest | None = None,
-        *,
-        variant: Variant = "default",
-        n_particles: int | None = None,
-        moves: int = 100,
-        prior: GraphPrior = "sparse",
-        score: SelectionScore = "gain",
-        min_gain: float | None = None,
-        rows_per_cell: float = 5.0,
-        max_tests: int | None = None,
-        max_cost: float | None = None,
-        alpha: float | None = None,
-        table_cells: int | None = 64,
-        cost: Price | None = None,
-        interactions: bool = False,
-        potentials: bool = True,
-        random_state: int | np.random.Generator | None = None,
-        equivalent_sample_size: float = 1.0,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(
-            test,
-            variant=variant,
-            alpha=alpha,
-            table_cells=table_cells,
-            cost=cost,
-            interactions=interactions,
-            potentials=potentials,
-            equivalent_sample_size=equivalent_sample_size,
-            **options,
-        )
-        self.n_particles = n_particles
-        self.moves = moves
-        self.prior = prior
-        self.score = score
-        self.min_gain = min_gain
-        self.rows_per_cell = rows_per_cell
-        self.max_tests = max_tests
-        self.max_cost = max_cost
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
+    def _learn(self, source: CountSource) -> None:
         test = self._test()
-        self._check(test)
-        source = self._source(X, sample_weight)
         ordered = self._ordered(source, test)
         learn = self._resolve_edges if self._reads_tables(test) else self._filter
-        learn(source, ordered, test, began)
+        learn(source, ordered, test)
         self.seconds_ = {
             part: sum(row.get(f"{part}_seconds", 0.0) for row in self.trace_)
             for part in ("test", "score", "move")
         }
-        return self
 
     @property
     def _seed(self) -> int:
         return int(random_generator(self.random_state).integers(2**62))
 
     def _resolve_edges(
-        self, source: CountSource, ordered: OrderedSource, test: IndependenceTest, began: float
+        self, source: CountSource, ordered: OrderedSource, test: IndependenceTest
     ) -> None:
         """Learn by estimates from all pair tables, and set the results."""
         self._check_budget(source)
@@ -231,7 +159,7 @@ class PFMN(IndependenceLearner):
         self.trace_ = outcome.trace
         state = outcome.state
         graph = UndirectedGraph.from_bits(pack(state.probabilities > 0.5))
-        self._set_results(source, ordered, graph, ExecutedTests(*state[-3:]), test, began)
+        self._set_results(source, ordered, graph, state.tests, test)
         self.edge_probabilities_ = in_table_order(state.probabilities, ordered.order)
         self.edge_log_odds_ = in_table_order(state.log_odds, ordered.order)
 
@@ -249,9 +177,7 @@ class PFMN(IndependenceLearner):
                     "that, or pass variant='paper'.",
                 )
 
-    def _filter(
-        self, source: CountSource, ordered: OrderedSource, test: IndependenceTest, began: float
-    ) -> None:
+    def _filter(self, source: CountSource, ordered: OrderedSource, test: IndependenceTest) -> None:
         """Learn by the particle filter over graphs, and set the results."""
         of_data = isinstance(test, CountTest)
         search = ParticleFilterSearch(
@@ -261,7 +187,7 @@ class PFMN(IndependenceLearner):
             n_particles=200 if self.n_particles is None else self.n_particles,
             moves=self.moves,
             prior=self.prior,
-            score=self.score,
+            score=self.criterion,
             limit=self._table_limit(ordered.source, limited=of_data),
             min_gain=MIN_GAIN * of_data if self.min_gain is None else self.min_gain,
             max_tests=self.max_tests,
@@ -272,12 +198,12 @@ class PFMN(IndependenceLearner):
         outcome = self._driver(source).run(search, "asking tests")
         self.trace_ = outcome.trace
         state, names = outcome.state, source.schema.names
-        shares = unpack(state.graphs.view(np.uint64), len(names)).mean(axis=0)
-        best, median = state.best.view(np.uint64), pack(shares > 0.5)
+        shares = unpack(state.graphs, len(names)).mean(axis=0)
+        best, median = state.best, pack(shares > 0.5)
         others = np.stack([median, best])
-        chosen = consensus_graph(state.graphs.view(np.uint64), others, len(names))
-        graph, executed = UndirectedGraph.from_bits(chosen), ExecutedTests(*state[-3:])
-        self._set_results(source, ordered, graph, executed, test, began)
+        chosen = consensus_graph(state.graphs, others, len(names))
+        graph, executed = UndirectedGraph.from_bits(chosen), state.tests
+        self._set_results(source, ordered, graph, executed, test)
         self.edge_probabilities_ = in_table_order(shares, ordered.order)
         best_graph = renumbered(UndirectedGraph.from_bits(best), ordered.order)
         self.best_graph_: Any = best_graph.to_networkx(names)
@@ -296,20 +222,12 @@ class PFMN(IndependenceLearner):
             cells = max(rows / self.rows_per_cell, cards.max(initial=1.0) ** 2)
         return TableLimit(np.log(cards), float(np.log(cells)))
 
-    def _check(self, test: IndependenceTest) -> None:
-        """Refuse parameters that make no sense."""
-        words = {
-            "prior": GraphPrior,
-            "score": SelectionScore,
-        }
-        defaults = inspect.signature(type(self)).parameters
-        for name, kind in words.items():
-            if getattr(self, name) not in get_args(kind):
-                allowed = ", ".join(map(repr, get_args(kind)))
-                raise ParameterError(
-                    Setting(name, getattr(self, name)), f"; one of {allowed} is needed."
-                )
-            if self._reads_tables(test) and getattr(self, name) != defaults[name].default:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        test = self._test()
+        defaults = self._parameters()
+        for name in ("prior", "criterion"):
+            if self._reads_tables(test) and getattr(self, name) != defaults[name]:
                 raise ParameterError(
                     Setting(name, getattr(self, name)),
                     "; this is a parameter of the particle filter: pass variant='paper' too.",

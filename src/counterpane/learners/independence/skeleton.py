@@ -11,21 +11,27 @@ pair first, and the next batch eight times as many for the pairs that are still 
 from __future__ import annotations
 
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from counterpane._core.learn_independence import list_conditions
 from counterpane.counts.source import CountSource
 from counterpane.graphs import UndirectedGraph
-from counterpane.graphs.bits import n_words, pack, unpack
+from counterpane.graphs.bits import pack, unpack
 from counterpane.independence import IndependenceTest
 from counterpane.independence.base import VerdictColumns
 from counterpane.independence.count_tests import CountTest
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.driver import Search
-from counterpane.learners.independence.base import ExecutedTests
+from counterpane.learners.independence.executed_tests import (
+    ExecutedTests,
+    check_bits,
+    check_tests,
+    condition_bits,
+)
 from counterpane.progress import Control
-from counterpane.typing import Bools, Floats, Ints
+from counterpane.typing import Bools, Floats, Ints, Words
 
 FIRST_SETS = 8  # of each pair in the first batch of a level; each further batch has 8 times as many
 MORE_SETS = 8
@@ -43,14 +49,12 @@ class SkeletonState(NamedTuple):
     Sets come from the neighbors in `before`: the graph before the level, or Possible-D-SEP.
     """
 
-    stage: str
+    stage: Literal["skeleton", "possible", "end"]
     level: int
     taken: int
-    before: Ints  # bit rows
-    graph: Ints
-    pairs: Ints
-    given: Ints
-    numbers: Floats
+    before: Words  # bit rows
+    graph: Words
+    tests: ExecutedTests
 
 
 class TestBatches:
@@ -72,37 +76,23 @@ class TestBatches:
         self.ctl = ctl
         self.n_batches = 0
 
-    def execute(self, executed: ExecutedTests, pairs: Ints, conditions: Ints) -> ExecutedTests:
-        """The executed tests and those of x ⊥ y | given that can be, for one size of `given`."""
+    def execute(self, pairs: Ints, conditions: Ints) -> ExecutedTests:
+        """Execute those tests x ⊥ y | given that can be; all sets have one size."""
         cells = self.cards[pairs].prod(axis=1) * self.cards[conditions].prod(axis=1)
         if conditions.shape[1]:
             small = cells <= self.most_cells
             pairs, conditions, cells = pairs[small], conditions[small], cells[small]
-        numbers: Floats = np.empty((len(pairs), 8))
+        log, n = ExecutedTests.empty(len(self.cards)), len(self.cards)
         batch = np.maximum(np.cumsum(cells) // BATCH_CELLS, np.arange(len(cells)) // BATCH_TESTS)
         for part in np.split(np.arange(len(pairs)), np.flatnonzero(np.diff(batch)) + 1):
             if len(part):
-                numbers[part] = self.test.judge_all(pairs[part], conditions[part]).numbers
+                verdicts = self.test.judge_all(pairs[part], conditions[part])
+                bits = condition_bits(n, conditions[part])
+                log = log.followed_by(ExecutedTests(pairs[part], bits, verdicts))
                 self.n_batches += 1
                 if self.ctl is not None:
                     self.ctl.check()
-        return appended(executed, len(self.cards), pairs, conditions, numbers)
-
-
-def separating(executed: ExecutedTests) -> Bools:
-    """Which tests separate their pair.
-
-    Without degrees of freedom, x or y is a function of what is given. That tells nothing about the
-    pair, unless nothing is given; see `remaining_graph`.
-    """
-    apart: Bools = (executed.numbers[:, 0] == 1) & ~determined(executed)
-    return apart
-
-
-def determined(executed: ExecutedTests) -> Bools:
-    """Which tests find x or y to be a function of what is given."""
-    flags: Bools = (executed.numbers[:, 3] == 0) & executed.given.any(axis=1)
-    return flags
+        return log
 
 
 def remaining_graph(possible: Bools, required: Bools, executed: ExecutedTests) -> Bools:
@@ -113,14 +103,14 @@ def remaining_graph(possible: Bools, required: Bools, executed: ExecutedTests) -
     falling entropy: edges of those with little go first.
     """
     graph = possible.copy()
-    apart = executed.pairs[separating(executed)]
+    apart = executed.pairs[executed.separating]
     graph[apart[:, 0], apart[:, 1]] = graph[apart[:, 1], apart[:, 0]] = False
     graph |= required
-    rows = np.flatnonzero(determined(executed))
+    rows = np.flatnonzero(executed.determined)
     rows = rows[graph[executed.pairs[rows, 0], executed.pairs[rows, 1]]]
     for row in rows[np.lexsort(executed.pairs[rows].T)][::-1].tolist():
         x, y = executed.pairs[row].tolist()
-        members = unpack(executed.given[row].view(np.uint64), len(graph))
+        members = unpack(executed.given[row], len(graph))
         if not required[x, y] and (members & graph[x] & graph[y]).any():
             graph[x, y] = graph[y, x] = False
     return graph
@@ -158,8 +148,17 @@ class SkeletonSearch(Search[SkeletonState]):
         self.later = none if later is None else later
 
     def start(self) -> SkeletonState:
-        rows = pack(self.possible).view(np.int64)
-        return SkeletonState("skeleton", 0, 0, rows, rows, *ExecutedTests.none(self.n))
+        rows = pack(self.possible)
+        return SkeletonState("skeleton", 0, 0, rows, rows, ExecutedTests.empty(self.n))
+
+    def check(self, state: SkeletonState) -> None:
+        check_tests(state.tests, self.n)
+        check_bits("a graph", state.graph, self.n)
+        check_bits("a graph", state.before, self.n)
+        check_range("the level", state.level, 0, self.n + 2)
+        check_range("the number of sets", state.taken, 0, MOST_SETS**2)
+        if state.level and state.tests.size < np.triu(self.possible).sum():
+            raise ValueError("tests of pairs are missing")
 
     def done(self, state: SkeletonState) -> bool:
         if state.level > self.most_given:
@@ -171,7 +170,7 @@ class SkeletonSearch(Search[SkeletonState]):
         return not len(ends) or int((degrees[ends] - 1).max()) < state.level
 
     def size(self, state: SkeletonState) -> tuple[float, float | None]:
-        return len(state.pairs), None
+        return state.tests.size, None
 
     def step(self, state: SkeletonState, ctl: Control) -> tuple[SkeletonState, dict[str, Any]]:
         batches = TestBatches(self.test, self.source, ctl)
@@ -185,26 +184,23 @@ class SkeletonSearch(Search[SkeletonState]):
             first = state.taken
             last = MORE_SETS * first if first else FIRST_SETS
             pairs, conditions, more = self._questions(state, first, last)
-        executed, n_before = ExecutedTests(*state[-3:]), len(state.pairs)
         if state.stage != "skeleton":
-            fresh = new_tests(executed, self.n, pairs, conditions)
+            fresh = new_tests(state.tests, self.n, pairs, conditions)
             pairs, conditions = pairs[fresh], conditions[fresh]
-        executed = batches.execute(executed, pairs, conditions)
-        new = ExecutedTests(
-            executed.pairs[n_before:], executed.given[n_before:], executed.numbers[n_before:]
-        )
+        new = batches.execute(pairs, conditions)
+        executed = state.tests.followed_by(new)
         graph = rows_of(state.graph, self.n)
         if more:
-            apart = new.pairs[separating(new)]
+            apart = new.pairs[new.separating]
             graph[apart[:, 0], apart[:, 1]] = graph[apart[:, 1], apart[:, 0]] = False
             graph |= self.required
         else:
             graph = remaining_graph(self.possible, self.required, executed)
-        rows = pack(graph).view(np.int64)
+        rows = pack(graph)
         record = {
             "stage": state.stage,
             "level": state.level,
-            "n_tests": len(new.pairs),
+            "n_tests": new.size,
             "batches": batches.n_batches,
             "edges": int(graph.sum()) // 2,
         }
@@ -213,7 +209,7 @@ class SkeletonSearch(Search[SkeletonState]):
         else:
             before = rows if state.stage == "skeleton" else state.before
             state = state._replace(level=state.level + 1, taken=0, before=before, graph=rows)
-        return state._replace(**executed._asdict()), record
+        return state._replace(tests=executed), record
 
     def _separated(
         self, state: SkeletonState, test: IndependenceTest
@@ -237,23 +233,20 @@ class SkeletonSearch(Search[SkeletonState]):
         sizes = np.where(sizes < 0, self.n, sizes)
         side, least = sizes.argmin(axis=0), sizes.min(axis=0, initial=self.n)
         apart = least <= state.level
-        numbers = VerdictColumns(np.ones(int(apart.sum()), dtype=bool)).numbers
-        executed = ExecutedTests(
-            np.concatenate([state.pairs, ends[apart]]),
-            np.concatenate([state.given, sets[side, rows][apart].view(np.int64)]),
-            np.concatenate([state.numbers, numbers]),
-        )
+        verdicts = VerdictColumns.made_of(np.ones(int(apart.sum()), dtype=bool))
+        new = ExecutedTests(ends[apart], sets[side, rows][apart], verdicts)
+        executed = state.tests.followed_by(new)
         graph = rows_of(state.graph, self.n)
         x, y = ends[apart].T
         graph[x, y] = graph[y, x] = False
-        bits = pack(graph).view(np.int64)
+        bits = pack(graph)
         open_pairs = (least > state.level) & (least < self.n)
         level = state.level + 1 if open_pairs.any() else self.most_given + 1
         before = bits if state.stage == "skeleton" else state.before
         record = {"stage": state.stage, "level": state.level, "n_tests": int(apart.sum()),
                   "batches": 1, "edges": int(graph.sum()) // 2}  # fmt: skip
         state = state._replace(level=level, before=before, graph=bits)
-        return state._replace(**executed._asdict()), record
+        return state._replace(tests=executed), record
 
     def _questions(self, state: SkeletonState, first: int, last: int) -> tuple[Ints, Ints, bool]:
         """The pairs and sets number first … last − 1 of each pair; whether some have more."""
@@ -265,14 +258,14 @@ class SkeletonSearch(Search[SkeletonState]):
         return pairs, conditions, more and last < self.most_sets
 
     def conditions(
-        self, graph: Ints, strength: Floats, ends: Ints, size: int, first: int, last: int
+        self, graph: Words, strength: Floats, ends: Ints, size: int, first: int, last: int
     ) -> tuple[Ints, Ints, bool]:
         """The sets number first … last − 1 of each pair, with the pairs; whether some have more.
 
         They are `size` columns that `graph` joins to x, or to y, those near to both first; see
         `list_conditions`.
         """
-        joined, later = graph.view(np.uint64), pack(self.later.T)
+        joined, later = graph, pack(self.later.T)
         allowed = ~(later[ends[:, 0]] & later[ends[:, 1]])
         rows = np.arange(len(ends))
         for column in ends.T:
@@ -294,50 +287,35 @@ class SkeletonSearch(Search[SkeletonState]):
         """How strongly each pair depends, as far as the first level tells; larger is stronger."""
         strength: Floats = np.zeros((self.n, self.n))
         n_pairs = int(np.triu(self.possible).sum())
-        columns = VerdictColumns.from_numbers(state.numbers[:n_pairs])
-        assert columns.gap is not None and columns.statistic is not None
-        assert columns.degrees_of_freedom is not None and columns.log_likelihoods is not None
+        pairs = state.tests.first(n_pairs)
+        columns = pairs.verdicts
         value = columns.statistic - np.nan_to_num(columns.degrees_of_freedom)
         ratio = columns.log_likelihoods[:, 1] - columns.log_likelihoods[:, 0]
         for other in (ratio, -columns.gap):
             value = np.where(np.isnan(other), value, other)
-        x, y = state.pairs[:n_pairs].T
+        x, y = pairs.pairs.T
         strength[x, y] = strength[y, x] = np.nan_to_num(value)
         return strength
 
 
-def rows_of(bits: Ints, n: int) -> Bools:
+def rows_of(bits: Words, n: int) -> Bools:
     """Stored bit rows as a matrix that may be changed."""
-    return unpack(bits.view(np.uint64), n)
+    return unpack(bits, n)
 
 
 def skeleton_of(state: SkeletonState) -> UndirectedGraph:
     """The graph of a state."""
-    return UndirectedGraph.from_bits(state.graph.view(np.uint64))
-
-
-def appended(
-    executed: ExecutedTests, n: int, pairs: Ints, conditions: Ints, numbers: Floats
-) -> ExecutedTests:
-    """The executed tests and further ones."""
-    words: Ints = np.zeros((len(pairs), n_words(n)), dtype=np.int64)
-    rows = np.arange(len(pairs))
-    for column in conditions.T:
-        words[rows, column >> 6] |= np.int64(1) << (column & 63)
-    return ExecutedTests(
-        np.concatenate([executed.pairs, pairs]),
-        np.concatenate([executed.given, words]),
-        np.concatenate([executed.numbers, numbers]),
-    )
+    return UndirectedGraph.from_bits(state.graph)
 
 
 def new_tests(executed: ExecutedTests, n: int, pairs: Ints, conditions: Ints) -> Bools:
     """Which of some tests, all given as many columns, were not executed."""
-    fresh = appended(ExecutedTests.none(n), n, pairs, conditions, np.zeros((len(pairs), 8)))
-    sizes = np.bitwise_count(executed.given.view(np.uint64)).sum(axis=1)
+    sizes = np.bitwise_count(executed.given).sum(axis=1)
     alike = np.flatnonzero(sizes == conditions.shape[1])
     ends = executed.pairs[alike]
     alike = alike[np.isin(ends[:, 0] * n + ends[:, 1], pairs[:, 0] * n + pairs[:, 1])]
-    known = set(map(bytes, np.column_stack([executed.pairs[alike], executed.given[alike]])))
-    asked = map(bytes, np.column_stack([fresh.pairs, fresh.given]))
+    known = set(
+        map(bytes, np.column_stack([executed.pairs[alike].view(np.uint64), executed.given[alike]]))
+    )
+    asked = map(bytes, np.column_stack([pairs.view(np.uint64), condition_bits(n, conditions)]))
     return np.fromiter((key not in known for key in asked), dtype=bool, count=len(pairs))

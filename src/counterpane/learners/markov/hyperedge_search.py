@@ -11,7 +11,7 @@ of its own columns and one marginal of the model, from a junction tree of its co
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, Setting
 from counterpane.inference.calibration import FactorTables, run_tree
 from counterpane.inference.junction import CliqueTree
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.classifiers.faces.face_average import nonempty_subsets
 from counterpane.learners.classifiers.faces.face_search import (
     StructurePrior,
@@ -28,7 +29,6 @@ from counterpane.learners.classifiers.faces.face_search import (
     structure_penalty,
 )
 from counterpane.learners.classifiers.faces.face_tables import (
-    face_columns,
     join_sets,
     most_promising,
 )
@@ -45,19 +45,16 @@ MAX_TREE_CELLS = 2**18
 class HyperedgeClimb(NamedTuple):
     """The state of a climb.
 
-    `faces` are all candidates so far, a row of columns each, padded with −1, and `gains` their last
-    gains in log-posterior. `path` are the hyperedges chosen, as rows of `faces`, and `scores` the
-    log-posteriors from the empty structure on. `too_large` is 1 for candidates whose junction
-    tree exceeds the limit. `size` is the number of columns of the candidates; one more than allowed
-    stands for any size.
+    `gains` has all candidates so far with their last gains in log-posterior, `too_large` those
+    whose junction tree exceeds the limit, and `path` the hyperedges chosen. `size` is the number of
+    columns of the candidates; one more than allowed stands for any size.
     """
 
     size: int
-    faces: Ints
-    gains: Floats
-    too_large: Ints
-    path: Ints
-    scores: Floats
+    gains: dict[Face, float]
+    too_large: frozenset[Face]
+    path: tuple[Face, ...]
+    log_posterior: float
     finished: bool
 
 
@@ -77,7 +74,7 @@ class ConnectedColumns:
     def __init__(self, columns: Sequence[int], cards: Ints, faces: dict[Face, Floats]) -> None:
         self.columns = sorted(columns)
         self.cards = cards[self.columns]
-        self.faces = faces
+        self.key = (tuple(columns), *faces)
         place = {column: k for k, column in enumerate(self.columns)}
         alone = [np.zeros(card) for card in self.cards]
         scopes = [*((k,) for k in range(len(alone))), *(tuple(place[c] for c in f) for f in faces)]
@@ -114,6 +111,19 @@ class ConnectedColumns:
         return self._given[first]
 
 
+class HyperedgeModel(NamedTuple):
+    """The model of a path: the chosen hyperedges with all their subsets, and the columns joined."""
+
+    faces: dict[Face, None]  # those of fewer columns first
+    free: int  # degrees of freedom
+    part_of: list[ConnectedColumns]  # the part of each column
+
+    @property
+    def parts(self) -> list[ConnectedColumns]:
+        """The parts, each once."""
+        return list({id(part): part for part in self.part_of}.values())
+
+
 class HyperedgeSearch(Search[HyperedgeClimb]):
     """The staged climb over hyperedges of all columns of a source, from no hyperedge at all.
 
@@ -146,22 +156,23 @@ class HyperedgeSearch(Search[HyperedgeClimb]):
         self.max_cells = max_cells
         self.phi: dict[Face, Floats] = {}
         self._fits: dict[Face, float] = {}  # Σ n φ of each face
-        self._clear()
+        self._parts: dict[tuple[Face, ...], ConnectedColumns] = {}  # of the last models
+        self._fit_gains: dict[Face, tuple[tuple[int, ...], float]] = {}
 
     def start(self) -> HyperedgeClimb:
         """No hyperedge: every column is uniform; candidates are all single columns."""
-        none: Ints = np.empty(0, dtype=np.int64)
-        self._clear()
-        state = HyperedgeClimb(
-            size=0,
-            faces=np.empty((0, self.width), dtype=np.int64),
-            gains=np.empty(0),
-            too_large=none,
-            path=none,
-            scores=np.array([self._log_posterior()]),
-            finished=False,
-        )
-        return self._open(state, 1)
+        score = self._log_posterior(self._model(()))
+        return self._open(HyperedgeClimb(0, {}, frozenset(), (), score, False), 1)
+
+    def check(self, state: HyperedgeClimb) -> None:
+        candidates = set(state.gains)
+        if not candidates >= {*state.path, *state.too_large}:
+            raise ValueError("a hyperedge is no candidate")
+        for face in candidates:
+            check_range("a column", face, 0, len(self.cards))
+            check_range("the order of columns", np.diff(face), 1, len(self.cards))
+            check_range("the size of a hyperedge", len(face), 1, self.width + 1)
+        check_range("the size of candidates", state.size, 1, self.width + 2)
 
     def done(self, state: HyperedgeClimb) -> bool:
         """Whether no candidate of any size improves the posterior."""
@@ -169,97 +180,104 @@ class HyperedgeSearch(Search[HyperedgeClimb]):
 
     def size(self, state: HyperedgeClimb) -> tuple[float, float | None]:
         """The number of hyperedges chosen."""
-        return float(state.path.size), None
+        return float(len(state.path)), None
 
     def step(self, state: HyperedgeClimb, ctl: Control) -> tuple[HyperedgeClimb, dict[str, Any]]:
         """Evaluate all candidates: the best is chosen, or larger candidates are opened."""
-        self._catch_up(state, ctl)
-        rows = [face_columns(row) for row in state.faces.tolist()]
+        self._count(state.gains, ctl)
+        model = self._model(state.path)
         any_size = state.size > self.width
-        gains, too_large = state.gains.copy(), state.too_large.copy()
-        candidates = [
-            k
-            for k, face in enumerate(rows)
-            if any_size or len(face) == state.size
-            if face not in self.present and not too_large[k]
+        left = [
+            face
+            for face in state.gains
+            if (any_size or len(face) == state.size)
+            and face not in model.faces
+            and face not in state.too_large
         ]
-        for k in candidates:
+        record: dict[str, Any] = {"order": state.size, "candidates": len(left)}
+        gains, too_large = dict(state.gains), set(state.too_large)
+        for face in left:
             ctl.check()
-            gains[k] = self._gain(rows[k])
-        record: dict[str, Any] = {"order": state.size, "candidates": len(candidates)}
-        state = state._replace(gains=gains, too_large=too_large)
-        left = np.array(candidates, dtype=np.int64)
-        while left.size and (top := gains[left].max()) > self.rounding:
-            best = int(left[np.argmax(gains[left] >= top - self.rounding)])
-            if self._choose(rows[best]):
-                score = self._log_posterior()
-                record |= {"hyperedge": rows[best], "log_posterior": score, "df": self.free}
-                path, scores = np.append(state.path, best), np.append(state.scores, score)
-                return state._replace(path=path, scores=scores), record
-            too_large[best] = 1
-            left = left[left != best]
+            gains[face] = self._gain(model, face)
+        while left and (top := max(gains[face] for face in left)) > self.rounding:
+            best = next(face for face in left if gains[face] >= top - self.rounding)
+            path = (*state.path, best)
+            larger = self._model(path)
+            joined = larger.part_of[best[0]]
+            if joined.tree.cells(joined.cards) <= self.max_cells:
+                self._parts = {part.key: part for part in larger.parts}
+                score = self._log_posterior(larger)
+                names = tuple(self.source.schema.names[c] for c in best)
+                record |= {"hyperedge": names, "log_posterior": score, "df": larger.free}
+                state = state._replace(path=path, log_posterior=score)
+                return state._replace(gains=gains, too_large=frozenset(too_large)), record
+            too_large.add(best)
+            left.remove(best)
+        state = state._replace(gains=gains, too_large=frozenset(too_large))
         if any_size:
             return state._replace(finished=True), record
         return self._open(state, state.size + 1), record
 
     def structure(self, state: HyperedgeClimb) -> HyperedgeStructure:
         """The structure that the climb has reached."""
-        self._catch_up(state, Control())
+        self._count(state.gains, Control())
+        model = self._model(state.path)
         tables: dict[Face, Floats] = {}
-        for face in sorted(self.present, key=lambda f: (-len(f), f)):
+        for face in sorted(model.faces, key=lambda f: (-len(f), f)):
             home = next((facet for facet in tables if set(face) <= set(facet)), None)
             if home is None:
                 tables[face] = self.phi[face]
             else:
                 tables[home] = tables[home] + _spread(self.phi[face], face, home)
-        return HyperedgeStructure(tuple(self._path), float(state.scores[-1]), self.free, tables)
+        return HyperedgeStructure(state.path, state.log_posterior, model.free, tables)
 
-    def _gain(self, face: Face) -> float:
+    def _model(self, path: tuple[Face, ...]) -> HyperedgeModel:
+        """The model of a path; parts that the last models had are used again."""
+        chosen = {part for face in path for part in nonempty_subsets(face)}
+        faces = dict.fromkeys(sorted(chosen, key=lambda face: (len(face), face)))
+        group_of: list[Face] = [(c,) for c in range(len(self.cards))]
+        for face in path:
+            joined = tuple(sorted({c for column in face for c in group_of[column]}))
+            for c in joined:
+                group_of[c] = joined
+        tables: dict[Face, dict[Face, Floats]] = {group: {} for group in group_of}
+        for face in faces:
+            tables[group_of[face[0]]][face] = self.phi[face]
+        parts = {}
+        for group, inside in tables.items():
+            key = (group, *inside)
+            parts[group] = self._parts.get(key) or ConnectedColumns(group, self.cards, inside)
+            self._parts[key] = parts[group]
+        free = sum(map(self._degrees, faces))
+        return HyperedgeModel(faces, free, [parts[group] for group in group_of])
+
+    def _gain(self, model: HyperedgeModel, face: Face) -> float:
         """What a face with its subsets adds to the log-posterior."""
-        fresh = [part for part in nonempty_subsets(face) if part not in self.present]
-        free = self.free + sum(self._degrees(part) for part in fresh)
-        penalty = float(self._penalty(free) - self._penalty(self.free))
+        fresh = [part for part in nonempty_subsets(face) if part not in model.faces]
+        free = model.free + sum(self._degrees(part) for part in fresh)
+        penalty = float(self._penalty(free) - self._penalty(model.free))
         if penalty == np.inf:
             return -np.inf
-        parts = {id(self.part_of[c]): self.part_of[c] for c in face}
+        parts = {id(model.part_of[c]): model.part_of[c] for c in face}
         key = tuple(sorted(parts))
         if self._fit_gains.get(face, ((), 0.0))[0] != key:
             change = sum(_spread(self.phi[part], part, face) for part in fresh)
-            before = np.ones(())
+            joint = np.ones(())
             order: list[int] = []
             for part in parts.values():
                 inside = tuple(c for c in face if c in part.columns)
-                before = np.multiply.outer(before, part.marginal(inside))
+                joint = np.multiply.outer(joint, part.marginal(inside))
                 order += inside
-            before = np.transpose(before, [order.index(c) for c in face])
+            joint = np.transpose(joint, [order.index(c) for c in face])
             fit = sum(self._fits[part] for part in fresh)
-            fit -= self.total * float(np.log((before * np.exp(change)).sum()))
+            fit -= self.total * float(np.log((joint * np.exp(change)).sum()))
             self._fit_gains[face] = key, fit
         return self._fit_gains[face][1] - penalty
 
-    def _choose(self, face: Face) -> bool:
-        """Add a face with its subsets; False, and no change, if the junction tree is too large."""
-        parts = {id(self.part_of[c]): self.part_of[c] for c in face}
-        faces = {f: table for part in parts.values() for f, table in part.faces.items()}
-        faces |= {part: self.phi[part] for part in nonempty_subsets(face)}
-        columns = [c for part in parts.values() for c in part.columns]
-        joined = ConnectedColumns(columns, self.cards, faces)
-        if joined.tree.cells(joined.cards) > self.max_cells:
-            return False
-        for part in nonempty_subsets(face):
-            if part not in self.present:
-                self.present.add(part)
-                self.free += self._degrees(part)
-        for c in columns:
-            self.part_of[c] = joined
-        self._path.append(face)
-        return True
-
-    def _log_posterior(self) -> float:
-        fit = sum(self._fits[face] for face in self.present)
-        parts = {id(part): part for part in self.part_of}
-        fit -= self.total * sum(part.log_partition for part in parts.values())
-        return float(fit - self._penalty(self.free))
+    def _log_posterior(self, model: HyperedgeModel) -> float:
+        fit = sum(self._fits[face] for face in model.faces)
+        fit -= self.total * sum(part.log_partition for part in model.parts)
+        return float(fit - self._penalty(model.free))
 
     def _penalty(self, free: float) -> Floats:
         return structure_penalty(np.array(free, dtype=np.float64), self.total, self.prior)
@@ -267,25 +285,9 @@ class HyperedgeSearch(Search[HyperedgeClimb]):
     def _degrees(self, face: Face) -> int:
         return int(np.prod(self.cards[list(face)] - 1))
 
-    def _clear(self) -> None:
-        self.present: set[Face] = set()
-        self.free = 0
-        self.part_of = [ConnectedColumns([c], self.cards, {}) for c in range(len(self.cards))]
-        self._path: list[Face] = []
-        self._fit_gains: dict[Face, tuple[tuple[int, ...], float]] = {}
-
-    def _catch_up(self, state: HyperedgeClimb, ctl: Control) -> None:
-        """Bring tables and model to `state`; only a resumed climb has many steps to repeat."""
-        faces = [face_columns(row) for row in state.faces.tolist()]
-        path = [faces[k] for k in state.path.tolist()]
-        self._count([face for face in faces if face not in self.phi], ctl)
-        if self._path != path[: len(self._path)]:
-            self._clear()
-        for face in path[len(self._path) :]:
-            self._choose(face)
-
-    def _count(self, faces: list[Face], ctl: Control) -> None:
-        """φ and Σ n φ of faces, those of fewer columns first."""
+    def _count(self, candidates: Iterable[Face], ctl: Control) -> None:
+        """φ and Σ n φ of candidates that have none, those of fewer columns first."""
+        faces = [face for face in candidates if face not in self.phi]
         tables = self.source.counts(faces, missing="error", ctl=ctl) if faces else ()
         for face, counts in zip(faces, tables, strict=True):
             phi = np.log((counts + self.outliers / counts.size) / (self.total + self.outliers))
@@ -304,14 +306,8 @@ class HyperedgeSearch(Search[HyperedgeClimb]):
         cells = self.cards[columns].prod(axis=1)
         possible = self._penalty_of(columns) < np.inf
         columns = columns[possible & (cells <= self.max_cells)]
-        faces = np.full((len(columns), self.width), -1, dtype=np.int64)
-        faces[:, :size] = columns
-        return state._replace(
-            size=size,
-            faces=np.concatenate([state.faces, faces]),
-            gains=np.append(state.gains, np.full(len(columns), -np.inf)),
-            too_large=np.append(state.too_large, np.zeros(len(columns), dtype=np.int64)),
-        )
+        fresh = dict.fromkeys(map(tuple, columns.tolist()), -np.inf)
+        return state._replace(size=size, gains={**state.gains, **fresh})
 
     def _penalty_of(self, columns: Ints) -> Floats:
         """The penalty of each hyperedge with its subsets alone."""
@@ -323,14 +319,11 @@ class HyperedgeSearch(Search[HyperedgeClimb]):
 
         Of larger sets those count whose subsets of one column less had the largest gains.
         """
-        sizes = (state.faces >= 0).sum(axis=1)
-        smaller = state.faces[sizes == size - 1, : size - 1]
-        if not len(smaller):
+        gain_of = state.gains
+        smaller = [face for face in gain_of if len(face) == size - 1]
+        if not smaller:
             return np.empty((0, size), dtype=np.int64)
-        gain_of = {
-            face_columns(r): g for r, g in zip(state.faces.tolist(), state.gains, strict=True)
-        }
-        unions = join_sets(smaller)
+        unions = join_sets(np.array(smaller, dtype=np.int64))
         parts = [list(combinations(row, size - 1)) for row in unions.tolist()]
         known = [all(part in gain_of for part in row) for row in parts]
         kept: Ints = unions[np.array(known, dtype=np.bool_)]

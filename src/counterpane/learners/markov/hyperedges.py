@@ -5,13 +5,11 @@ A. Jakulin and I. Rish, Bayesian learning of Markov network structure, IBM Resea
 
 from __future__ import annotations
 
-import time
-from typing import Any, ClassVar, Self, Unpack
+from dataclasses import field
 
-from counterpane.checks import CHOICE, INTEGER, NUMBER, Constraints
+from counterpane.counts.source import CountSource
 from counterpane.counts.view import reorder_columns
 from counterpane.features import Potential
-from counterpane.learners.base import LearnerOptions
 from counterpane.learners.classifiers.faces.face_search import StructurePrior
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.markov.hyperedge_search import MAX_TREE_CELLS, HyperedgeSearch
@@ -40,8 +38,8 @@ class MarkovNetworkLearner(DensityLearner):
         gains. All pairs are tried.
     max_cells : int
         Hyperedges are left out with which a junction tree of connected columns has more cells.
-    **options
-        The parameters of every learner.
+    missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`.
 
     Attributes
     ----------
@@ -70,37 +68,15 @@ class MarkovNetworkLearner(DensityLearner):
     0.972
     """
 
-    model_: MarkovNetwork
+    model_: MarkovNetwork = field(init=False)
 
-    _constraints: ClassVar[Constraints] = {
-        "max_order": INTEGER,
-        "outliers": NUMBER,
-        "prior": CHOICE,
-        "max_candidates": INTEGER,
-        "max_cells": INTEGER,
-    }
+    max_order: int = 3
+    outliers: float = 1.0
+    prior: StructurePrior = "aicc"
+    max_candidates: int = 1000
+    max_cells: int = MAX_TREE_CELLS
 
-    def __init__(
-        self,
-        *,
-        max_order: int = 3,
-        outliers: float = 1.0,
-        prior: StructurePrior = "aicc",
-        max_candidates: int = 1000,
-        max_cells: int = MAX_TREE_CELLS,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.max_order = max_order
-        self.outliers = outliers
-        self.prior = prior
-        self.max_candidates = max_candidates
-        self.max_cells = max_cells
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
-        source = self._source(X, sample_weight)
+    def _learn(self, source: CountSource) -> None:
         names = source.schema.names
         # In order of the names, so that equal gains are settled alike however columns are laid out.
         order = sorted(range(len(names)), key=names.__getitem__)
@@ -115,16 +91,11 @@ class MarkovNetworkLearner(DensityLearner):
         outcome = self._driver(source).run(search, "searching")
         structure = search.structure(outcome.state)
         self.trace_ = outcome.trace
-        for record in self.trace_:
-            if "hyperedge" in record:
-                record["hyperedge"] = tuple(names[order[c]] for c in record["hyperedge"])
         self.hyperedges_ = [tuple(names[order[c]] for c in face) for face in structure.hyperedges]
         self.score_ = structure.log_posterior
         self.df_ = structure.free
         self.model_ = MarkovNetwork(
             source.schema,
             [Potential([order[c] for c in f], t) for f, t in structure.tables.items()],
-            record=self._record(source, time.monotonic() - began),
         )
         self.undirected_, self.graph_ = self.model_.undirected, self.model_.graph
-        return self

@@ -8,16 +8,16 @@ pseudo-likelihood. Cost: counts of all pairs, then L-BFGS over the distinct rows
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar, NamedTuple, Self, Unpack
+from dataclasses import field
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpane.checks import INTEGER, NUMBER, Constraints
 from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, Setting
 from counterpane.features import Potential
 from counterpane.graphs import UndirectedGraph
-from counterpane.learners.base import LearnerOptions
+from counterpane.learners.checkpoint import check_range
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.driver import Search
 from counterpane.learners.markov.pseudo_likelihood import GRADIENT, MAX_STEPS
@@ -44,6 +44,10 @@ class PartnerSearch(Search[Partners]):
 
     def start(self) -> Partners:
         return Partners(np.full((self.n, self.k), -1), 0)
+
+    def check(self, state: Partners) -> None:
+        check_range("a partner", state.partners, -1, self.n)
+        check_range("the next variable", state.next, 0, self.n + 1)
 
     def done(self, state: Partners) -> bool:
         return state.next >= self.n
@@ -75,8 +79,8 @@ class PairwiseMarkovLearner(DensityLearner):
         The search for weights ends when no slope is above it, in nats per row.
     max_steps : int
         The largest number of steps of that search.
-    **options
-        The parameters of every learner.
+    missing, discretize, n_jobs, time_limit, progress, checkpoint
+        As for every learner, see `Learner`.
 
     Attributes
     ----------
@@ -101,39 +105,23 @@ class PairwiseMarkovLearner(DensityLearner):
     ([('sex', 'survived'), ('status', 'age'), ('status', 'sex')], 20)
     """
 
-    model_: MarkovNetwork
+    model_: MarkovNetwork = field(init=False)
 
-    _constraints: ClassVar[Constraints] = {
-        "k": INTEGER,
-        "prior_sd": NUMBER,
-        "tolerance": NUMBER,
-        "max_steps": INTEGER,
-    }
+    k: int = field(default=3, kw_only=False)
+    prior_sd: float = 1.0
+    tolerance: float = GRADIENT
+    max_steps: int = MAX_STEPS
 
-    def __init__(
-        self,
-        k: int = 3,
-        *,
-        prior_sd: float = 1.0,
-        tolerance: float = GRADIENT,
-        max_steps: int = MAX_STEPS,
-        **options: Unpack[LearnerOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.k = k
-        self.prior_sd = prior_sd
-        self.tolerance = tolerance
-        self.max_steps = max_steps
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X`: a frame, a numpy array, a path, a `Table` or a `CountSource`."""
-        began = time.monotonic()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         for name in ("k", "prior_sd", "tolerance", "max_steps"):
             if not getattr(self, name) > 0:
                 raise ParameterError(
                     Setting(name, getattr(self, name)), "; a number above zero is needed."
                 )
-        source = self._source(X, sample_weight)
+
+    def _learn(self, source: CountSource) -> None:
+        began = time.monotonic()
         search = PartnerSearch(source, self.k)
         outcome = self._driver(source).run(search, "counting pairs")
         self.trace_ = outcome.trace
@@ -150,10 +138,8 @@ class PairwiseMarkovLearner(DensityLearner):
         fitted = model.record.weights
         assert fitted is not None
         self.score_: float = fitted.objective
-        model.record = self._record(source, time.monotonic() - began)
         self.model_, self.undirected_, self.graph_ = model, graph, model.graph
         self.n_features_ = int(sum(np.prod(shape) for shape in shapes))
-        return self
 
 
 def _partner_graph(partners: Ints) -> UndirectedGraph:

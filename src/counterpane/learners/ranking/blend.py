@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -24,6 +25,7 @@ Setting = tuple[float, float]
 """The weight of the walk, and its damping."""
 
 
+@dataclass(eq=False)
 class BlendedLinks:
     """Ranks items by ln of a mean P(x_j = 1 | rest) + w ln of a random walk's score.
 
@@ -62,22 +64,11 @@ class BlendedLinks:
     'jam'
     """
 
-    scores_: LinkBlend
-
-    def __init__(
-        self,
-        n_samples: int = 16,
-        *,
-        k: int = 8,
-        k_max: int = 10,
-        n_jobs: int = 1,
-        random_state: int = 0,
-    ) -> None:
-        self.n_samples = n_samples
-        self.k = k
-        self.k_max = k_max
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_samples: int = 16
+    k: int = 8
+    k_max: int = 10
+    n_jobs: int = 1
+    random_state: int = 0
 
     def fit(self, X: Table) -> Self:
         """Choose the weight and the damping, then learn from all users."""

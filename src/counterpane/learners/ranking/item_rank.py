@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from counterpane.learners.ranking.walk_scores import WalkScores
 from counterpane.typing import Floats
 
 
+@dataclass(eq=False)
 class ItemRank(CountedLinks):
     """Ranks items by a random walk with restarts at the items of the user (Gori & Pucci 2007).
 
@@ -33,10 +35,8 @@ class ItemRank(CountedLinks):
     ['jam', 'egg']
     """
 
-    scores_: WalkScores
-
-    def __init__(self, damping: float = 0.85) -> None:
-        self.damping = damping
+    damping: float = 0.85
+    scores_: WalkScores = field(init=False, repr=False)
 
     def _model(self, schema: Any, together: Any, alone: Floats, total: float) -> WalkScores:
         return walk_among(schema, together, alone, total, self.damping)

@@ -6,12 +6,12 @@ import copy
 import inspect
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from counterpane.checks import ANYTHING, INTEGER, NONE, STRING, Constraints
 from counterpane.counts.baskets import BasketCounts
 from counterpane.data.baskets import Baskets
 from counterpane.data.links import chosen_codes, codes_of_users, read_links
@@ -93,25 +93,10 @@ class LinkRanker(Estimator):
     ['jam']
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "learner": ANYTHING,
-        "user": STRING | NONE,
-        "item": STRING | NONE,
-        "random_state": INTEGER,
-    }
-
-    def __init__(
-        self,
-        learner: Any = "auto",
-        *,
-        user: str | None = None,
-        item: str | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.learner = learner
-        self.user = user
-        self.item = item
-        self.random_state = random_state
+    learner: Any = field(default="auto", kw_only=False)
+    user: str | None = None
+    item: str | None = None
+    random_state: int = 0
 
     def __repr__(self) -> str:
         return f"LinkRanker({self.learner!r})"
@@ -159,8 +144,7 @@ class LinkRanker(Estimator):
         def fit(training: Table | Baskets) -> ScoreAll[tuple[int, int]]:
             fields = {}
             for k, k_max in sizes:
-                twin = type(learner)(**learner.get_params(deep=False))
-                fields[k, k_max] = twin.set_params(k=k, k_max=k_max).fit(training).model_
+                fields[k, k_max] = learner.copied(k=k, k_max=k_max).fit(training).model_
             return lambda codes: {size: _scores_of(None, f, codes) for size, f in fields.items()}
 
         values = judge_on_users(fit, table, seed=self.random_state)

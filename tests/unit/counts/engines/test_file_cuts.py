@@ -16,6 +16,7 @@ from counterpane.data.reading import read_table
 from counterpane.data.tallies import NumberTally
 from counterpane.errors import DiscretizeError, ParameterError, UnknownNameError
 from counterpane.progress import Control, Stopped
+from error_checks import raises
 
 
 def frame_of(rows=4000, seed=0):
@@ -149,14 +150,14 @@ def test_missing_cells_after_many_numbers(tmp_path, monkeypatch):
 def test_refusals(tmp_path):
     folder_of(frame_of(300), tmp_path)
     for error, words, options in (
-        (ParameterError, "pass target=", {"discretize": "mdl"}),
-        (UnknownNameError, "'kin'.*did you mean 'kind'", {"discretize": "mdl", "target": "kin"}),
+        (ParameterError, "discretize='mdl'", {"discretize": "mdl"}),
+        (UnknownNameError, "'kin'", {"discretize": "mdl", "target": "kin"}),
         (UnknownNameError, "'n'", {"discretize": "mdl", "target": "n", "weights": "n"}),
-        (DiscretizeError, "target 'x' is numeric", {"discretize": "mdl", "target": "x"}),
+        (DiscretizeError, "'x'", {"discretize": "mdl", "target": "x"}),
         (ParameterError, "n_bins=0", {"discretize": "quantile", "n_bins": 0}),
-        (ParameterError, "discretize=MDL.*mapping", {"discretize": cp.MDLDiscretizer()}),
+        (ParameterError, "discretize=MDLDiscretizer()", {"discretize": cp.MDLDiscretizer()}),
     ):
-        with pytest.raises(error, match=words) as caught:
+        with raises(error, about=words) as caught:
             cp.read(tmp_path, **options)
         assert "\n" not in str(caught.value)
 

@@ -33,6 +33,7 @@ from counterpane.errors import (
     WeightError,
 )
 from counterpane.progress import Control, Stopped
+from error_checks import raises
 
 
 def frame_of(rows=400, seed=0):
@@ -103,7 +104,7 @@ def test_nan_is_missing_beside_null(tmp_path):
     rows = source.distinct(["a", "b"], limit=4)
     assert (rows.codes.T.tolist(), rows.weights.tolist()) == (
         [[0, 0], [0, 1], [1, 1], [2, 0]], [1, 1, 1, 2])  # fmt: skip
-    with pytest.raises(TableSizeError, match="more than 3 distinct"):
+    with raises(TableSizeError, about="distinct"):
         source.distinct(["a", "b"], limit=3)
 
 
@@ -303,18 +304,18 @@ def test_files_that_change_under_the_source(tmp_path):
     frame = frame_of()
     source = cp.FileSource(folder_of(frame, tmp_path), cache=False)
     (tmp_path / "part2.parquet").unlink()
-    with pytest.raises((NoFileError, DataError), match="part"):
+    with raises((NoFileError, DataError), about="part2.parquet"):
         source.counts([[0]])
     frame.iloc[:300].to_parquet(tmp_path / "part2.parquet")
-    with pytest.raises(DataError, match="400 rows when the source was made"):
+    with raises(DataError, about="400 rows"):
         source.counts([[0]])
     changed = frame.iloc[-133:].copy()
     changed["smoke"] = "often"
     changed.loc[changed.index[5], "packs"] = 9
     changed.loc[changed.index[7], "level"] = np.nan
     changed.to_parquet(tmp_path / "part2.parquet", index=False)
-    for name, words in (("smoke", "'often'"), ("packs", "9 is not"), ("level", "missing cells")):
-        with pytest.raises(DataError, match=words):
+    for name, words in (("smoke", "'often'"), ("packs", "'packs'"), ("level", "'level'")):
+        with raises(DataError, about=words):
             source.counts([[name]])
 
 
@@ -390,7 +391,7 @@ def test_read_chooses(tmp_path, monkeypatch):
     assert isinstance(cp.read(frame), Table)
     for large in (tmp_path, str(tmp_path), str(tmp_path / "part*.parquet"), [one]):
         assert isinstance(cp.read(large, target=None), cp.FileSource)
-    with pytest.raises(ParameterError, match=r"'sheet'.*allowed: .*max_memory"):
+    with raises(ParameterError, about=("'sheet'", "max_memory")):
         cp.read(tmp_path, sheet="visits")
     monkeypatch.setattr("counterpane.data.reading.LARGE_FILE", 100)
     assert isinstance(cp.read(one), cp.FileSource)

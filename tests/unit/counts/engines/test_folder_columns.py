@@ -12,6 +12,7 @@ from pyarrow import csv, feather
 import counterpane as cp
 from counterpane.data import Table
 from counterpane.errors import DataError
+from error_checks import raises
 
 WRITERS = {"parquet": pq.write_table, "feather": feather.write_feather, "csv": csv.write_csv}
 
@@ -104,7 +105,5 @@ def test_folder_columns_are_columns(tmp_path):
 def test_refusals(tmp_path):
     store(tmp_path / "year=1", a=[0, 1])
     store(tmp_path / "more", a=[0, 1])
-    with pytest.raises(
-        DataError, match=r"'year' is in the folders of .*year=1.* and not of .*more"
-    ):
+    with raises(DataError, about=("'year'", "year=1")):
         cp.read(tmp_path)

@@ -252,7 +252,7 @@ def test_a_stopped_call_leaves_no_answer_open():
 def test_an_answer_of_the_callers_stays_open():
     connection = duckdb_of(pd.DataFrame({"a": [0, 1]}))
     connection.execute("SELECT 5")
-    with pytest.raises(DataError, match="unfinished result"):
+    with raises(DataError, about='"t"'):
         cp.SqlSource(connection, "t")
     assert connection.fetchall() == [(5,)]
     assert cp.SqlSource(connection, "t").n_rows == 2
@@ -306,23 +306,22 @@ def test_rows_that_came_later(connect):
     with raises(StateError, parameter="a", value="z"):
         source.counts([["a"]])
     cursor.execute("UPDATE t SET a = NULL WHERE a = 'z'")
-    with pytest.raises(DataError, match="'a' has missing cells, and had none"):
+    with raises(DataError, about="'a'"):
         source.counts([["a"]])
     cursor.execute("DELETE FROM t")
-    with pytest.raises(DataError, match=r"came to a weight of 2 .* and come to 0 now"):
+    with raises(DataError, about='"t"'):
         source.counts([["a"]])
     cursor.execute("DROP TABLE t")
-    with pytest.raises(DataError, match=r'refused a statement on "t"'):
+    with raises(DataError, about='"t"'):
         source.counts([["a"]])
 
 
 @ENGINES
 def test_what_is_no_table(connect):
     connection = connect(pd.DataFrame({"a": ["x", "y"], "n": [0.5, 1.5], "w": [2, -1]}))
-    refused = r'refused a statement on "tt"|no table or view'
-    with pytest.raises((DataError, ParameterError), match=refused):
+    with raises((DataError, ParameterError), about="table"):
         cp.SqlSource(connection, "tt")
-    with pytest.raises((DataError, ParameterError), match=refused.replace("tt", "t; DROP TABLE t")):
+    with raises((DataError, ParameterError), about="DROP"):
         cp.SqlSource(connection, "t; DROP TABLE t")  # a name, and nothing but a name
     for bad in ("", "a\0b", 3, ()):
         with pytest.raises((ParameterError, DataError)):
@@ -330,9 +329,9 @@ def test_what_is_no_table(connect):
     for options in ({"columns": ["b"]}, {"columns": ["a"], "weights": "ww"}):
         with raises(UnknownNameError, parameter="the table's column"):
             cp.SqlSource(connection, "t", **options)
-    with pytest.raises(DiscretizeError, match="'n' holds 2 different real"):
+    with raises(DiscretizeError, about=("'n'", "2 different real")):
         cp.SqlSource(connection, "t", columns=["n"])
-    with pytest.raises(WeightError, match="'w' has 0 missing cells, the least weight -1"):
+    with raises(WeightError, about=("'w'", "0 missing cells")):
         cp.SqlSource(connection, "t", columns=["a"], weights="w")
     with pytest.raises((WeightError, DataError)):
         cp.SqlSource(connection, "t", columns=["n"], weights="a")
@@ -340,13 +339,13 @@ def test_what_is_no_table(connect):
 
 def test_an_empty_table_and_a_closed_connection():
     connection = sqlite_of(pd.DataFrame({"a": ["x"]}).iloc[:0])
-    with pytest.raises(DataError, match='"t" has no rows'):
+    with raises(DataError, about='"t"'):
         cp.SqlSource(connection, "t")
     connection = sqlite_of(pd.DataFrame({"a": ["x"], "w": [2]}))
     source = cp.SqlSource(connection, "t", weights="w")
     assert (source.schema.names, source.n_rows, source.total_weight) == (("a",), 1, 2.0)
     connection.close()
-    with pytest.raises(DataError, match="closed"):
+    with raises(DataError, about='"t"'):
         source.counts([["a"]])
 
 
@@ -354,13 +353,13 @@ def test_weights_are_numbers_in_every_row():
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE t (a, w)")
     connection.execute("INSERT INTO t VALUES (0, 1), (1, 'x')")
-    with pytest.raises(WeightError, match="'w' holds no numbers"):
+    with raises(WeightError, about="'w'"):
         cp.SqlSource(connection, "t", weights="w")
 
 
 def test_too_many_states():
     connection = sqlite_of(pd.DataFrame({"a": [f"id{i}" for i in range(70_000)]}))
-    with pytest.raises(DataError, match=r"'a' has 655\d\d different values"):
+    with raises(DataError, about="'a'"):
         cp.SqlSource(connection, "t")
 
 

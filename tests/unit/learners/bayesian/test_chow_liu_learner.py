@@ -16,7 +16,7 @@ from error_checks import raises
 
 
 def test_an_unknown_score_or_root_offers_the_nearest():
-    with raises(UnknownNameError, parameter="score", value="bicc"):
+    with raises(UnknownNameError, parameter="criterion", value="bicc"):
         ChowLiu("bicc").fit(make_frame())
     with raises(UnknownNameError, parameter="column", value="lungs"):
         ChowLiu(root="lungs").fit(make_frame())

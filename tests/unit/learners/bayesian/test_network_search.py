@@ -13,13 +13,8 @@ from counterpane.data import Schema, Table, Variable
 from counterpane.errors import FitError, GraphError, ParameterError, UnknownNameError
 from counterpane.graphs import Dag, cpdag, same_class
 from counterpane.learners import GES, HillClimb, K2Search, StoppedEarly, StructureSearch
-from counterpane.learners.bayesian.moves import (
-    Moves,
-    dag_of,
-    known_directions,
-    make_limits,
-    pattern_of,
-)
+from counterpane.learners.bayesian.constraints import known_directions, make_limits, no_limits
+from counterpane.learners.bayesian.engine import SearchEngine, dag_of, lists_of
 from counterpane.models import BayesianNetwork
 from counterpane.progress import Control, Stopped
 from counterpane.scores import K2, BDeu, EdgePrior, as_score, score_dag, score_families
@@ -64,7 +59,7 @@ def label(learner: object) -> str:
 def test_the_score_is_the_network_s(learner, weights) -> None:
     table = sampled(9, 400, seed=3, weights=weights)
     learner.fit(table)
-    score = as_score(learner.score)
+    score = as_score(learner.criterion)
     dag = learner.model_.dag
     parents = [dag.parents(i) for i in range(dag.n)]
     assert learner.score_ == pytest.approx(score_dag(score, MemoryCounts(table), parents), abs=1e-6)
@@ -101,7 +96,7 @@ def test_hill_climbing_ends_at_a_local_optimum(learner, seed: int) -> None:
     table = sampled(6, 300, seed)
     source = MemoryCounts(table)
     learner.fit(table)
-    score = as_score(learner.score)
+    score = as_score(learner.criterion)
     for other in neighbors(learner.model_.dag):
         parents = [other.parents(i) for i in range(other.n)]
         assert score_dag(score, source, parents) <= learner.score_ + 1e-6
@@ -159,7 +154,7 @@ def test_a_cache_too_small_for_a_search_is_refused() -> None:
     table = sampled(70, 100, seed=0)
     small = RowCache(MemoryCounts(table), as_score("bic"), memory=1)
     with pytest.raises(ParameterError, match="holds 64 rows; a search over 70 columns needs 204"):
-        Moves(small, make_limits(table.schema, (), (), None))
+        SearchEngine(small, no_limits(70))
 
 
 # ---- constraints -------------------------------------------------------------------------------
@@ -278,16 +273,11 @@ def test_a_stopped_search_returns_its_best_and_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["reinsert", "knock_out", "knock_out_classes"])
 def test_a_pass_that_is_broken_off_goes_back_to_the_last_whole_state(kind) -> None:
     table = sampled(12, 500, seed=5, edges=2)
-    moves = Moves(
-        RowCache(MemoryCounts(table), as_score("bic")), make_limits(table.schema, (), (), None)
-    )
-    dag = dag_of(np.zeros_like(moves.limits.allowed))
-    moves.climb(dag, Control())
-    state = pattern_of(dag.parents) if kind == "knock_out_classes" else dag
+    engine = SearchEngine(RowCache(MemoryCounts(table), as_score("bic")), no_limits(12))
+    start = engine.climb(lists_of(Dag(12, []))).dag
     if kind == "knock_out_classes":
-        moves.ges(state, Control())
-    allowed, before = moves.limits.allowed.copy(), state[0].copy()
-    fill, left = moves.cache.fill, [2]
+        start = engine.ges(start).dag
+    fill, left = engine.cache.fill, [2]
 
     def stopping(children, families):
         left[0] -= 1
@@ -295,33 +285,32 @@ def test_a_pass_that_is_broken_off_goes_back_to_the_last_whole_state(kind) -> No
             raise Stopped("in the middle")
         return fill(children, families)
 
-    moves.cache.fill = stopping
-    with pytest.raises(Stopped):
-        getattr(moves, kind)(state, Control())
-    assert (moves.limits.allowed == allowed).all()
-    assert (state[0] == before).all()  # the first node brings no gain here
+    engine.cache.fill = stopping
+    more = [1] if kind == "reinsert" else []
+    reached = getattr(engine, kind)(start, *more)
+    assert reached.stopped
+    assert left[0] == 0
+    assert dag_of(reached.dag) == dag_of(start)  # the first node brings no gain here
 
 
 def test_moves_are_counted_and_a_time_limit_stops_inside_one_climb() -> None:
     table = sampled(40, 3000, seed=7, edges=2)
     whole = HillClimb().fit(table)
     assert whole.trace_[0]["moves"] >= whole.model_.dag.n_edges
-    moves = Moves(
-        RowCache(MemoryCounts(table), as_score("bic")), make_limits(table.schema, (), (), None)
-    )
-    dag = dag_of(np.zeros_like(moves.limits.allowed))
-    ctl = Control()
-    fill = moves.cache.fill
+    engine = SearchEngine(RowCache(MemoryCounts(table), as_score("bic")), no_limits(40))
+    ctl, calls = Control(), [0]
+    fill = engine.cache.fill
 
     def cancelling(children, families):
-        if moves.rows.n_moves[0] >= 3:
+        calls[0] += 1
+        if calls[0] > 4:  # the rows of the start, then those of one move each
             ctl.cancel()
         return fill(children, families)
 
-    moves.cache.fill = cancelling
-    with pytest.raises(Stopped):
-        moves.climb(dag, ctl)
-    found = Dag.from_bits(dag.parents.copy())  # whole: a DAG, a few moves on
+    engine.cache.fill = cancelling
+    reached = engine.climb(lists_of(Dag(40, [])), ctl)
+    assert reached.stopped
+    found = dag_of(reached.dag)  # whole: a DAG, a few moves on
     assert 3 <= found.n_edges < whole.model_.dag.n_edges
 
 

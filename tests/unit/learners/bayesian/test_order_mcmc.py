@@ -166,7 +166,7 @@ def test_up_to_15_columns_the_sum_is_affordable():
     chains = OrderMCMC("k2", partition=False, max_parents=2, missing="drop", random_state=3)
     exact = affordable_posterior(chains, 15)
     assert isinstance(exact, cp.ExactPosterior)
-    assert vars(exact)["score"] == "k2"
+    assert exact.criterion == "k2"
     assert (exact.prior, exact.max_parents, exact.missing) == ("order", 2, "drop")
     assert affordable_posterior(chains, 16) is chains
 

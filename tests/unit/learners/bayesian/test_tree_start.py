@@ -8,10 +8,9 @@ import pytest
 import counterpane as cp
 from counterpane.counts import MemoryCounts
 from counterpane.data import Schema, Table
-from counterpane.graphs import Dag
-from counterpane.learners.bayesian.moves import make_limits
-from counterpane.learners.bayesian.network import make_moves
-from counterpane.learners.bayesian.tree_start import chow_liu_parents
+from counterpane.learners.bayesian.constraints import make_limits
+from counterpane.learners.bayesian.network import make_engine
+from counterpane.learners.bayesian.tree_start import chow_liu_forest
 from counterpane.scores import EdgeOdds, as_score, score_dag
 
 NAMES = tuple("abcdefg")
@@ -31,10 +30,10 @@ def chained(rows=600, seed=0) -> Table:
 def tree_of(table, score="bic", *, required=(), forbidden=(), tiers=None, max_parents=10):
     source = MemoryCounts(table)
     limits = make_limits(source.schema, required, forbidden, tiers)
-    moves = make_moves(source, as_score(score), limits, max_parents)
-    filled = moves.cache.n_filled
-    dag = Dag.from_bits(chow_liu_parents(moves))
-    assert moves.cache.n_filled == filled  # no family is counted for the tree
+    engine = make_engine(source, as_score(score), limits, max_parents)
+    filled = engine.cache.n_filled
+    dag = chow_liu_forest(engine)
+    assert engine.cache.n_filled == filled  # no family is counted for the tree
     return dag
 
 

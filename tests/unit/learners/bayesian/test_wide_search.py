@@ -207,3 +207,40 @@ def test_strongest_pairs_are_among_the_strongest_of_one_column(most):
         expected |= {(a, b, g) for g, a, b in sorted(own, reverse=True)[:most]}
     assert list(map(tuple, kept.tolist())) == sorted((a, b) for a, b, _ in expected)
     assert theirs.tolist() == [g for _, _, g in sorted(expected)]
+
+
+def test_constraints_hold_at_any_width(monkeypatch):
+    """Required, forbidden and tiered edges, candidates and a start, beside the dense search."""
+    table, _ = table_of(seed=5)
+    names = table.schema.names
+    plain = cp.StructureSearch().fit(table)
+    edges = sorted(plain.graph_.edges)
+    constraints = {
+        "required_edges": [(names[3], names[90])],
+        "forbidden_edges": [edges[0], edges[0][::-1], edges[1]],
+        "tiers": [names[:40], names[40:]],
+    }
+    limited = cp.StructureSearch(**constraints).fit(table)
+    assert limited.method_ in ("screened", "wide")
+    found = set(limited.graph_.edges)
+    assert (names[3], names[90]) in found
+    assert not found & set(constraints["forbidden_edges"])
+    place = {name: k for k, name in enumerate(names)}
+    assert all(place[p] < 40 or place[x] >= 40 for p, x in found)
+    monkeypatch.setattr(wide_search, "WIDE", 10_000)
+    dense = cp.StructureSearch(**constraints).fit(table)
+    assert dense.method_ == "dense"
+    assert limited.score_ >= dense.score_ - 0.001 * abs(dense.score_)
+    assert limited.score_ < plain.score_
+
+
+def test_candidates_and_a_start_at_any_width():
+    table, _ = table_of(seed=6)
+    plain = cp.StructureSearch().fit(table)
+    pairs = {p: [x for q, x in plain.graph_.edges if q == p] for p in plain.graph_.nodes}
+    among = cp.StructureSearch(candidates={k: v for k, v in pairs.items() if v}).fit(table)
+    assert among.method_ in ("screened", "wide")
+    skeleton = {frozenset(edge) for edge in plain.graph_.edges}
+    assert {frozenset(edge) for edge in among.graph_.edges} <= skeleton
+    again = cp.StructureSearch(start=plain.model_, effort="fast").fit(table)
+    assert again.score_ >= plain.score_ - 1e-6

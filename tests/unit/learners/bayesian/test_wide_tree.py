@@ -31,7 +31,7 @@ def both(table, monkeypatch, **options):
 @pytest.mark.parametrize("score", ["loglik", "bic", "bdeu"])
 def test_trees_are_those_of_the_matrix(score, n_jobs, monkeypatch):
     cards = np.random.default_rng(1).choice([2, 2, 2, 3, 4], 90).tolist()
-    dense, wide = both(table_of(cards), monkeypatch, score=score, n_jobs=n_jobs)
+    dense, wide = both(table_of(cards), monkeypatch, criterion=score, n_jobs=n_jobs)
     assert wide.trace_[0]["stage"] == "screen"
     assert wide.score_ == pytest.approx(dense.score_, rel=1e-12)
     assert set(wide.graph_.edges) == set(dense.graph_.edges)
@@ -51,7 +51,7 @@ def test_root_and_weights(monkeypatch):
     table = table_of([2] * 40)
     weights = np.random.default_rng(0).choice([0.5, 1.5], 300)
     weighted = cp.Table(table.schema, table.codes, weights)
-    dense, wide = both(weighted, monkeypatch, score="bic", root="x7")
+    dense, wide = both(weighted, monkeypatch, criterion="bic", root="x7")
     assert set(wide.graph_.edges) == set(dense.graph_.edges)
     assert wide.graph_.in_degree("x7") == 0
 

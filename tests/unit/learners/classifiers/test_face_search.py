@@ -10,7 +10,6 @@ import pytest
 from counterpane.errors import ParameterError, TableSizeError
 from counterpane.learners.classifiers.faces import face_tables
 from counterpane.learners.classifiers.faces.face_search import WINDOW, FaceSearch
-from counterpane.learners.classifiers.interactions.staged_searches import map_interactions
 from counterpane.progress import Control, Stopped
 from reference.markov_classifier_reference import Reference, complex_of
 
@@ -89,6 +88,13 @@ def test_without_cycles_it_is_a_forest(seed):
     )
     assert max(map(len, path)) == 2
     assert any(s.accepted for s in found)
+
+
+def map_interactions(codes, cards, labels, n_classes, weights=None, **options):
+    """The interactions of the most probable structure, in the order chosen."""
+    _, state = climb(codes, cards, labels, n_classes, weights, **options)
+    best = state.path[: int(np.argmax(state.scores))]
+    return [face_tables.face_columns(row) for row in state.faces[best].tolist()]
 
 
 def test_a_forest_stays_one_where_a_cycle_would_pay():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from counterpane.errors import NotFittedError
 
 LEARNERS = [
     cp.InteractionClassifier,
-    cp.BoostedTables,
+    partial(cp.InteractionClassifier, parts="trees"),
     cp.NaiveBayes,
     cp.TAN,
     cp.BayesNetClassifier,

@@ -99,10 +99,8 @@ def test_it_finds_the_interaction_and_predicts(frame, fitted):
 
 
 def test_the_trace_tells_what_was_tried(fitted):
-    structures, trees = fitted.trace_[:5], fitted.trace_[5:]
-    assert [r["structure"] for r in structures] == [
-        "map", "score", "leave-one-out", "tables", "numbers",
-    ]  # fmt: skip
+    structures, trees = fitted.trace_[:3], fitted.trace_[3:]
+    assert [r["structure"] for r in structures] == ["score", "leave-one-out", "numbers"]
     best = min(structures, key=lambda r: r["inner_log_loss"])
     assert (best["structure"], best["penalty"]) == (fitted.structure_, fitted.penalty_)
     assert best["inner_log_loss"] == fitted.pool_["log_loss_tables"]
@@ -159,7 +157,7 @@ def test_a_time_limit_returns_what_there_is(frame, monkeypatch, done):
     with pytest.warns(StoppedEarly, match="choosing interactions"):
         some = cp.InteractionClassifier().fit(frame, "y")
     assert len(some.trace_) == done
-    assert some.structure_ == ("map" if done else "singles")
+    assert some.structure_ == ("score" if done else "singles")
     assert len(some.model_.members) == (5 if done else 1)
     assert np.isnan(some.inner_log_loss_) == (not done)
     assert log_loss(some, frame) < 0.69
@@ -188,9 +186,9 @@ def test_progress_counts_structures(frame):
     seen = []
     report = lambda *told: seen.append(told)  # noqa: E731
     cp.InteractionClassifier(bootstrap=21, progress=report).fit(frame, "y")
-    steps = [1, 2, 3, 4, 5, 6, 7, 9, 10]  # trees on all rows, the ninth, are passed over
-    assert [told[1:] for told in seen[:9]] == [(float(k), 10.0) for k in steps]
-    assert [told[1:] for told in seen[9:]] == [(k, 21.0) for k in [*range(2, 21, 2), 21]]
+    steps = [1, 2, 3, 4, 5, 7, 8]  # trees on all rows, the seventh, are skipped
+    assert [told[1:] for told in seen[:7]] == [(float(k), 8.0) for k in steps]
+    assert [told[1:] for told in seen[7:]] == [(k, 21.0) for k in [*range(2, 21, 2), 21]]
 
 
 def test_a_picture_shows_the_faces(fitted):
@@ -252,16 +250,14 @@ def test_fits_let_go_are_made_again_alike(frame):
 
 def test_structures_are_what_their_names_say(frame):
     part = make_search(frame)._all_rows
-    found = {name: part.structure(name) for name in ("leave-one-out", "tables", "numbers")}
-    whole, tables, numbers = found.values()
-    assert whole.interactions == tables.interactions
-    assert (whole.terms, tables.terms, numbers.terms) == (True, False, True)
+    found = {name: part.structure(name) for name in ("leave-one-out", "numbers")}
+    whole, numbers = found.values()
     numeric = {(3,), (4,)}
     assert set(numbers.interactions) == set(whole.interactions) - numeric
     singles = {(c,) for c in range(5)}
     cut = {(c,) for c, cuts in zip((3, 4), part.fold.coding.cuts, strict=True) if len(cuts)}
     assert singles - numeric | cut <= set(whole.interactions)
-    assert not whole.same_as(tables)
+    assert not whole.same_as(numbers)
     assert whole.same_as(part.structure("leave-one-out"))
 
 
@@ -294,7 +290,7 @@ def test_numbers_of_any_size_are_learned_and_kept(size, tmp_path):
     rng = np.random.default_rng(0)
     x, z = rng.uniform(-1, 1, (2, 120))
     frame = {"x": x * size * 4, "z": z, "y": np.where(x + 0.3 * z > 0, "p", "q")}
-    classifier = cp.InteractionClassifier(boosted=False).fit(frame, "y")
+    classifier = cp.InteractionClassifier(parts="tables").fit(frame, "y")
     model = classifier.model_
     assert classifier.inner_log_loss_ < 0.3
     model.save(tmp_path / "model.cp")
@@ -308,7 +304,7 @@ def test_a_column_of_hundreds_of_states_is_kept():
     town, effect = rng.integers(0, 300, 4000), rng.normal(0, 2, 300)
     frame = pd.DataFrame({"town": [f"t{k}" for k in town], "x": rng.normal(size=4000)})
     labels = np.where(rng.random(4000) < 1 / (1 + np.exp(-effect[town])), "yes", "no")
-    kept = cp.InteractionClassifier(boosted=False).fit(frame, labels)
+    kept = cp.InteractionClassifier(parts="tables").fit(frame, labels)
     assert kept.interactions_[0]["columns"] == ["town"]
     assert kept.inner_log_loss_ < 0.62
     notes = cp.NaiveBayes().fit(frame, labels).notes_  # its tables have no penalty

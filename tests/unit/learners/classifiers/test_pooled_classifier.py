@@ -46,7 +46,7 @@ def fitted(frame):
 
 
 def test_trees_are_pooled_where_held_out_rows_want_them(frame, fitted):
-    alone = cp.InteractionClassifier(boosted=False).fit(frame, "y")
+    alone = cp.InteractionClassifier(parts="tables").fit(frame, "y")
     assert alone.pool_ is None and alone.pool_note_ == ""
     assert fitted.pool_["trees"] > 0
     assert fitted.pool_["log_loss_tables"] == pytest.approx(alone.inner_log_loss_)
@@ -125,7 +125,7 @@ def test_a_checkpoint_within_the_trees_goes_on(frame, fitted, monkeypatch, tmp_p
 
 def test_many_rows_choose_on_one_fold_and_stop_in_time(monkeypatch):
     frame = crescents(MANY_ROWS + 500)
-    fitted = cp.BoostedTables().fit(frame, "y")
+    fitted = cp.InteractionClassifier(parts="trees").fit(frame, "y")
     assert fitted.trace_[-1]["trees"] == "all folds"
     calls, plain = [], BoostingSearch.step
 
@@ -137,7 +137,7 @@ def test_many_rows_choose_on_one_fold_and_stop_in_time(monkeypatch):
 
     monkeypatch.setattr(BoostingSearch, "step", step)
     with pytest.warns(StoppedEarly):
-        some = cp.BoostedTables().fit(frame, "y")
+        some = cp.InteractionClassifier(parts="trees").fit(frame, "y")
     assert set(some.held_out_.folds.tolist()) == {0}  # the trees of one fold, no more
     assert some.inner_log_loss_ < 0.5
 
@@ -153,16 +153,20 @@ def test_noise_gets_the_shares_of_the_classes():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
     prior = np.bincount(y) / 200
-    for classifier in (cp.InteractionClassifier(), cp.BoostedTables()):
+    for classifier in (cp.InteractionClassifier(), cp.InteractionClassifier(parts="trees")):
         proba = classifier.fit(X, y).predict_proba(X)
         assert proba == pytest.approx(np.tile(prior, (200, 1)), abs=0.12)
 
 
-def test_boosted_is_a_switch(frame):
-    always = cp.InteractionClassifier(boosted=True).fit(frame, "y")
+def test_parts_are_chosen(frame):
+    always = cp.InteractionClassifier(parts="both").fit(frame, "y")
     assert always.pool_["trees"] > 0
-    with raises(ParameterError, parameter="boosted", value="yes"):
-        cp.InteractionClassifier(boosted="yes").fit(frame, "y")
+    trees = cp.InteractionClassifier(parts="trees").fit(frame, "y")
+    assert trees.structure_ == "none"
+    assert (trees.pool_["tables"], trees.pool_["note"]) == (0.0, "")
+    assert [type(m) for m in trees.model_.members] == [BoostedMember]
+    with raises(ParameterError, parameter="parts", value="yes"):
+        cp.InteractionClassifier(parts="yes").fit(frame, "y")
 
 
 @pytest.mark.parametrize("least", [0.05, 2.0])

@@ -197,7 +197,7 @@ def same_tree(a, b):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"local": "forest"}, "local='forest'; 'tree', 'logistic' or 'boosted' is allowed"),
+        ({"local": "forest"}, "local='forest'; 'tree', 'logistic' or 'boosted' is needed"),
         ({"kappa": 0.0}, r"kappa=0.0; numbers in \(0, 1\] are needed"),
         ({"kappa": 1.5}, "kappa=1.5"),
         ({"kappa": []}, r"kappa=\[\]"),

@@ -119,7 +119,7 @@ def test_the_likelihood_of_the_score_and_the_prior(options):
     options = dict(options)
     expected = reference(table, **options).merge()
     score = "bic" if options.pop("ml", False) else "mdl"
-    learner = cp.HybridRandomFieldLearner(score=score, **options)
+    learner = cp.HybridRandomFieldLearner(criterion=score, **options)
     assert networks(merged(learner, table)) == expected[0]
     assert learner.fit(table).pll_ == pytest.approx(expected[2][-1], rel=1e-12)
     assert networks(merged(cp.HybridRandomFieldLearner(), table)) != expected[0]
@@ -294,7 +294,7 @@ def test_what_was_refused_is_not_learned_again():
         ({"k": 0}, "k=0; a whole number from 1 to 62"),
         ({"k": 2.5}, r"k=2\.5; a whole number"),
         ({"k_max": 63}, "k_max=63; a whole number from 1 to 62"),
-        ({"score": "k2"}, "score='k2'; 'mdl' or 'bic'"),
+        ({"criterion": "k2"}, "criterion='k2'; 'mdl' or 'bic'"),
         ({"prior": 0}, "prior=0; a finite number above zero"),
         ({"prior": np.inf}, "prior=inf; a finite number above zero"),
     ],

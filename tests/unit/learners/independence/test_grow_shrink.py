@@ -13,7 +13,8 @@ from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import pack
 from counterpane.independence import Ledger
 from counterpane.learners.driver import StoppedEarly
-from counterpane.learners.independence.base import ExecutedTests, StructureOnly
+from counterpane.learners.independence.base import StructureOnly
+from counterpane.learners.independence.executed_tests import ExecutedTests
 from counterpane.learners.independence.grow_shrink import GrowShrink
 from counterpane.learners.independence.inference_rules import KnowledgeBase
 from error_checks import raises
@@ -200,6 +201,6 @@ def test_answers_survive_as_arrays():
         bound = test.bind(source)
         questions = [(0, 1, ()), (0, 3, (1, 2)), (1, 2, (0,))]
         verdicts = bound.answer(questions)
-        asked = ExecutedTests.none(4).extended(4, zip(questions, verdicts, strict=True))
-        assert asked.verdicts() == dict(zip(questions, verdicts, strict=True))
+        asked = ExecutedTests.of(4, zip(questions, verdicts, strict=True))
+        assert asked.answered() == dict(zip(questions, verdicts, strict=True))
         assert asked.ledger(bound.names).cost == 2 + 4 + 3

@@ -12,12 +12,13 @@ of columns with a joint effect; elsewhere it is an interaction.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from counterpane._core import classifiers as kernels
 from counterpane.errors import ParameterError, Setting
+from counterpane.learners.checkpoint import GROWS
 from counterpane.learners.classifiers.faces.face_tables import (
     ClassOdds,
     FaceTables,
@@ -49,13 +50,13 @@ class FaceClimb(NamedTuple):
     """
 
     size: int
-    faces: Ints
-    gains: Floats
+    faces: Annotated[Ints, GROWS]
+    gains: Annotated[Floats, GROWS]
     path: Ints
-    scores: Floats
-    kept_steps: Ints
-    kept_faces: Ints
-    kept_scores: Floats
+    scores: Annotated[Floats, GROWS]
+    kept_steps: Annotated[Ints, GROWS]
+    kept_faces: Annotated[Ints, GROWS]
+    kept_scores: Annotated[Floats, GROWS]
     finished: bool
 
 

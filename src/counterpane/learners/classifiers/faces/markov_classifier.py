@@ -6,15 +6,13 @@ probability estimation, IBM Research Report (2006).
 
 from __future__ import annotations
 
-import time
+from dataclasses import field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Any, Literal
 
 import numpy as np
 
 from counterpane.additive.effects import Explanation, check_one, explanation, one_row
-from counterpane.checks import BOOLEAN, CHOICE, INTEGER, NUMBER, Constraints
-from counterpane.counts.memory import MemoryCounts
 from counterpane.counts.source import CountSource
 from counterpane.data.schema import Schema
 from counterpane.data.table import Table, distinct_rows
@@ -25,7 +23,7 @@ from counterpane.learners.classifiers.class_vector import (
     join_classes,
     names_of_classes,
 )
-from counterpane.learners.classifiers.classifier import Classifier, ClassifierOptions
+from counterpane.learners.classifiers.classifier import Classifier
 from counterpane.learners.classifiers.faces.face_average import FaceAverage
 from counterpane.learners.classifiers.faces.face_search import (
     FaceSearch,
@@ -110,66 +108,32 @@ class MarkovClassifier(Classifier):
     {'age': (1, 2), 'survived': (1, 2)}
     """
 
-    _vector: ClassVector | None = None
+    _vector: ClassVector | None = field(init=False)
 
-    _constraints: ClassVar[Constraints] = {
-        "max_order": INTEGER,
-        "outliers": NUMBER,
-        "prior": CHOICE,
-        "average": BOOLEAN | CHOICE,
-        "cycles": BOOLEAN,
-        "max_candidates": INTEGER,
-        "keep_rows": BOOLEAN,
-        "floor": BOOLEAN,
-    }
+    max_order: int = 4
+    outliers: float = 1.0
+    prior: StructurePrior = "aicc"
+    average: Average = True
+    cycles: bool = True
+    max_candidates: int = 1000
+    keep_rows: bool = True
+    floor: bool = True
 
-    def __init__(
-        self,
-        *,
-        max_order: int = 4,
-        outliers: float = 1.0,
-        prior: StructurePrior = "aicc",
-        average: Average = True,
-        cycles: bool = True,
-        max_candidates: int = 1000,
-        keep_rows: bool = True,
-        floor: bool = True,
-        **options: Unpack[ClassifierOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.max_order = max_order
-        self.outliers = outliers
-        self.prior = prior
-        self.average = average
-        self.cycles = cycles
-        self.max_candidates = max_candidates
-        self.keep_rows = keep_rows
-        self.floor = floor
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from `X` and `y`: classes, the name of their column, or names of several columns.
-
-        See `Classifier.fit`. A list of names counts as classes unless all are columns of `X`.
-        """
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """See `Classifier`; `y` may also name several columns, if all are columns of `X`."""
         names = names_of_classes(y)
         joined = None if names is None else join_classes(X, names)
-        before = vars(self).get("_vector")
-        if joined is not None:
-            X, self._vector, weights = joined
-            y, sample_weight = X[-1].name, weights if sample_weight is None else sample_weight
-        else:
+        if joined is None:
             self._vector = None
-        try:
-            super().fit(X, y, sample_weight)
-        except BaseException:
-            self._vector = before
-            raise
-        if self._vector is not None:
-            self.classes_ = self._vector.classes
-        return self
+            return super()._read(X, y, sample_weight)
+        X, self._vector, weights = joined
+        data = super()._read(X, X[-1].name, weights if sample_weight is None else sample_weight)
+        self.classes_ = self._vector.classes
+        return data
 
     def predict(self, X: Any) -> Array:
         """The most probable class of each row; of several class columns, shape (rows, columns)."""
+        self._check_fitted()
         if self._vector is None:
             return super().predict(X)
         return self._vector.states(self.predict_log_proba(X).argmax(axis=1))
@@ -204,17 +168,11 @@ class MarkovClassifier(Classifier):
         return record.with_parts(data={"target": None, "targets": names})
 
     def _learn(self, training: Training) -> None:
-        if self.average not in (True, False, "accepted"):
-            raise ParameterError(
-                Setting("average", self.average), "; True, False or 'accepted' is allowed."
-            )
-        began = time.monotonic()
-        source = MemoryCounts(training.joint)
         names = self.schema_.names
         # In order of the names, so that equal gains are settled alike however columns are laid out.
         self._order = sorted(range(len(names)), key=names.__getitem__)
         search = self._search(training.joint)
-        outcome = self._driver(source).run(search, "searching")
+        outcome = self._driver(training.source).run(search, "searching")
         every = search.structures(outcome.state)
         if self.floor and outcome.stopped is None and training.joint.total_weight >= MIN_WEIGHT:
             folds = [self._judged(fold) for fold in folds_of(training.joint)]
@@ -228,9 +186,9 @@ class MarkovClassifier(Classifier):
             if "hyperedge" in record:
                 record["hyperedge"] = tuple(names[self._order[c]] for c in record["hyperedge"])
         self._kept = _kept(training) if self.keep_rows and self._vector is None else None
-        self._how = self._record(source, time.monotonic() - began)
-        for name in ("model_", "graph_", "structures_"):
-            vars(self).pop(name, None)
+
+    def _set_record(self, record: LearningRecord) -> None:
+        self._learning_record = record  # `model_` is made when it is first asked for
 
     def _search(self, joint: Table) -> FaceSearch:
         """The climb on rows whose last column is the class."""
@@ -321,7 +279,9 @@ class MarkovClassifier(Classifier):
             MarkovNetwork(schema, [potentials[f] for f in [(), *average.faces_of(structure)]])
             for structure in average.structures
         ]
-        return Mixture(networks, average.weights, fixed=True, rows=self._kept, record=self._how)
+        return Mixture(
+            networks, average.weights, fixed=True, rows=self._kept, record=self._learning_record
+        )
 
     @cached_property
     def graph_(self) -> Any:

@@ -137,12 +137,3 @@ def _scores(heights: Floats) -> Floats:
         scores = np.clip((scores + 0.5) / (heights[-1] + 1), EDGE, 1 - EDGE)
         normal_scores(scores)
     return scores
-
-
-def seen_states(codes: Codes) -> tuple[Codes, Ints]:
-    """Codes renumbered without the states that no row has, and the number of states by column."""
-    renumbered, cards = np.empty_like(codes), np.empty(len(codes), dtype=np.int64)
-    for c, row in enumerate(codes):
-        seen = np.bincount(row) > 0
-        renumbered[c], cards[c] = (np.cumsum(seen) - 1)[row], seen.sum()
-    return renumbered, cards

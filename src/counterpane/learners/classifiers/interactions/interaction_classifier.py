@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import fields
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, Literal
 
 import numpy as np
 
 from counterpane.additive.boosted_member import BoostedMember
-from counterpane.additive.classifier import AdditiveClassifier
 from counterpane.additive.member import Member
 from counterpane.additive.purified import purified
-from counterpane.checks import BOOLEAN, CHOICE, INTEGER, NO_ARRAY, Constraints
-from counterpane.counts.memory import MemoryCounts
+from counterpane.counts.source import CountSource
 from counterpane.errors import ParameterError, Setting
 from counterpane.learners.boosting.fold_boosting import FoldFits
 from counterpane.learners.classifiers.additive_learner import AdditiveLearner, SortedTraining
-from counterpane.learners.classifiers.boosted_tables import BoostedPart
-from counterpane.learners.classifiers.classifier import ClassifierOptions
-from counterpane.learners.classifiers.folds import HeldOut
+from counterpane.learners.classifiers.boosted_part import BoostedPart
 from counterpane.learners.classifiers.interactions.canonical_rows import (
     canonical_rows,
     table_interaction,
@@ -43,7 +39,7 @@ from counterpane.learners.classifiers.interactions.selection_shares import (
 )
 from counterpane.learners.classifiers.training_data import Training
 from counterpane.learners.driver import Driver, Outcome
-from counterpane.models.record import PoolRecord
+from counterpane.models.record import LearningRecord, PoolRecord
 from counterpane.seeds import random_generator
 from counterpane.typing import Floats
 
@@ -69,9 +65,10 @@ class InteractionClassifier(AdditiveLearner):
 
     Parameters
     ----------
-    boosted : bool or "auto"
-        Whether boosted trees are pooled with the tables; "auto" learns both, and pools them if that
-        lowers the log-loss of held-out rows by at least half a percent and 0.001 nats.
+    parts : {"auto", "both", "tables", "trees"}
+        What the model is made of. "auto" learns tables of intervals and boosted trees, and pools
+        them if that lowers the log-loss of held-out rows by at least half a percent and 0.001 nats;
+        else the model is the tables. "both" always pools them.
     bootstrap : int or "auto"
         The number of random halves of the rows on which the search of the chosen structure runs
         again, to measure how often it selects each interaction; "auto" means 20 if distinct rows ×
@@ -111,7 +108,7 @@ class InteractionClassifier(AdditiveLearner):
         model, the tables alone and the trees alone, and all that in a sentence ("note"); None if no
         trees were learned.
     pool_note_ : str
-        What the pool weighs and why, in a sentence; empty with `boosted=False`.
+        What the pool weighs and why, in a sentence; empty with `parts="tables"`.
     held_out_ : HeldOut
         The predictions of the five fits for their held-out rows.
     trace_ : list of dict
@@ -126,46 +123,22 @@ class InteractionClassifier(AdditiveLearner):
     [(['sex'], 1.2), (['status'], 0.7), (['status', 'age'], 0.7)]
     """
 
-    model_: AdditiveClassifier
-    held_out_: HeldOut | None
-
-    _constraints: ClassVar[Constraints] = {
-        "boosted": BOOLEAN | CHOICE,
-        "bootstrap": INTEGER | CHOICE,
-        "keep_rows": BOOLEAN,
-        "random_state": NO_ARRAY,
-    }
-
-    def __init__(
-        self,
-        *,
-        boosted: bool | Literal["auto"] = "auto",
-        bootstrap: int | Literal["auto"] = 0,
-        keep_rows: bool = True,
-        random_state: int | np.random.Generator | None = 0,
-        **options: Unpack[ClassifierOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.boosted = boosted
-        self.bootstrap = bootstrap
-        self.keep_rows = keep_rows
-        self.random_state = random_state
+    parts: Literal["auto", "both", "tables", "trees"] = "auto"
+    bootstrap: int | Literal["auto"] = 0
 
     def _learn(self, training: Training) -> None:
-        self._check_parameters()
         began = time.monotonic()
-        source = MemoryCounts(training.joint, n_jobs=self.n_jobs)
         rows = SortedTraining.of(*canonical_rows(training))
         rng = random_generator(self.random_state)
         tables = InteractionSearch(rows.rows, rows.weights, rng, n_jobs=self.n_jobs)
         trees = None
-        if self.boosted is not False and len(tables.held):
+        if self.parts != "tables" and len(tables.held):
             # The generator of the trees is another one, so that they change no other result.
             other = rng.spawn(1)[0]
             trees = BoostedPart(training, rows, tables.held, other, n_jobs=self.n_jobs)
-        search = PooledSearch(tables, trees)
+        search = PooledSearch(tables, trees, only_trees=self.parts == "trees")
         what = "choosing interactions" + ("" if trees is None else " and trees")
-        outcome = self._driver(source).run(search, what)
+        outcome = self._driver(training.source).run(search, what)
         self.trace_ = outcome.trace
         fits, pool = self._choose(search, outcome, rows)
         shares: dict[Interaction, float] = {}
@@ -176,9 +149,7 @@ class InteractionClassifier(AdditiveLearner):
         if of_tables and outcome.stopped is None and (left is None or left > 0):
             shares, samples = self._shares(rows, rng, left)
         members, weights = self._members(search, outcome, rows, fits, pool)
-        record = self._record(source, time.monotonic() - began)
-        record = record.with_parts(pool=_pool_record(self.pool_, self.pool_note_))
-        model = self._build(training, rows, members, weights, record)
+        model = self._build(training, rows, members, weights)
         by_columns = {table_interaction(s, rows.layout): share for s, share in shares.items()}
         unknown = np.nan if pool is not None else 0.0
         selected = [by_columns.get(s, unknown) if len(s) > 1 else np.nan for s in model.faces]
@@ -186,15 +157,16 @@ class InteractionClassifier(AdditiveLearner):
         model.effects = model.effects._replace(shares=np.array(selected), samples=samples)
         self.model_ = model
 
+    def _record(self, source: CountSource, seconds: float) -> LearningRecord:
+        shown = {f.name: self.pool_[f.name] for f in fields(PoolRecord)} if self.pool_ else {}
+        pool = PoolRecord(**shown | {"note": self.pool_note_})
+        return super()._record(source, seconds).with_parts(pool=pool)
+
     def _check_parameters(self) -> None:
-        samples: Any = self.bootstrap
-        if samples != "auto" and (isinstance(samples, str) or not samples >= 0):
+        super()._check_parameters()
+        if self.bootstrap != "auto" and self.bootstrap < 0:
             raise ParameterError(
                 Setting("bootstrap", self.bootstrap), "; 0 or more samples, or 'auto', are allowed."
-            )
-        if self.boosted not in (True, False, "auto"):
-            raise ParameterError(
-                Setting("boosted", self.boosted), "; True, False or 'auto' is allowed."
             )
 
     def _choose(
@@ -210,7 +182,7 @@ class InteractionClassifier(AdditiveLearner):
         self.structure_, self.penalty_, self.inner_log_loss_ = choice
         left_out = state.structures == NO_TABLES
         pool = search.pool(state, held_out) if held_out is not None or left_out else None
-        used = pool is not None and (self.boosted is True or pool.pays)
+        used = pool is not None and (self.parts == "both" or pool.pays)
         self.pool_ = None if pool is None else pool.to_dict(used=used)
         caution = "" if held_out is None else held_out.caution
         self.pool_note_ = _pool_note(self.pool_, search, outcome, caution)
@@ -262,12 +234,6 @@ class InteractionClassifier(AdditiveLearner):
         driver = Driver(self.schema_, time_limit=limit, progress=self.progress)
         state = driver.run(search, "selecting interactions on half samples").state
         return state.shares, state.done
-
-
-def _pool_record(pool: dict[str, Any] | None, note: str) -> PoolRecord:
-    """The weights of the pool and its note, for the model's file."""
-    shown = {} if pool is None else {f.name: pool[f.name] for f in fields(PoolRecord)}
-    return PoolRecord(**shown | {"note": note})
 
 
 def _pool_note(

@@ -17,7 +17,7 @@ from counterpane.learners.classifiers.folds import (
     join_folds,
 )
 from counterpane.learners.classifiers.interactions.canonical_rows import RawRows
-from counterpane.learners.classifiers.interactions.fold_data import FoldData, seen_states
+from counterpane.learners.classifiers.interactions.fold_data import FoldData
 from counterpane.learners.classifiers.interactions.ridge import (
     Interaction,
     Ridge,
@@ -26,7 +26,6 @@ from counterpane.learners.classifiers.interactions.ridge import (
 )
 from counterpane.learners.classifiers.interactions.staged_searches import (
     leave_one_out_interactions,
-    map_interactions,
     score_interactions,
     subsets_of,
     unit_weight,
@@ -37,14 +36,13 @@ from counterpane.progress import Control
 from counterpane.typing import Floats
 
 SINGLES = "singles"
-PLAIN = ("map", "score", "leave-one-out")
-WITH_NUMBERS = (*PLAIN, "tables", "numbers")
+PLAIN = ("score", "leave-one-out")
+WITH_NUMBERS = (*PLAIN, "numbers")
 """The structures that are tried if some columns are numbers.
 
-All have every single column. Beyond that "map" has the interactions of Jakulin & Rish's most
-probable structure, "score" those of `score_interactions`, "leave-one-out" those of
-`leave_one_out_interactions`. "tables" is the last without numeric terms, "numbers" the last with
-numeric terms instead of the tables of single numbers.
+All have every single column, and numeric terms for numbers. Beyond that "score" has the
+interactions of `score_interactions`, and "leave-one-out" those of `leave_one_out_interactions`.
+"numbers" is the last without the tables of single numbers.
 """
 
 STRENGTHS: tuple[float, ...] = tuple(4.0**k for k in range(4, -6, -1))
@@ -53,19 +51,14 @@ TURNED = 3.0  # nats below the best held-out log-likelihood of a fold at which i
 
 
 class InteractionStructure(NamedTuple):
-    """Interactions, the coding of their columns, and whether there are numeric terms."""
+    """Interactions, and the coding of their columns."""
 
     interactions: tuple[Interaction, ...]
     coding: Coding
-    terms: bool
 
     def same_as(self, other: InteractionStructure) -> bool:
         """Whether both lead to the same fit."""
-        return (
-            self.coding is other.coding
-            and self.interactions == other.interactions
-            and self.terms == other.terms
-        )
+        return self.coding is other.coding and self.interactions == other.interactions
 
 
 class FoldStructures:
@@ -83,11 +76,7 @@ class FoldStructures:
     def structure(self, name: str) -> InteractionStructure:
         """The structure of a name."""
         fold, coding = self.fold, self.fold.coding
-        if name == "map":
-            codes, cards = seen_states(fold.codes(coding)[:, : fold.n_train])
-            labels, n_classes = fold.train.labels, fold.rows.n_classes
-            selected = map_interactions(codes, cards, labels, n_classes, fold.weights)
-        elif name == "score":
+        if name == "score":
             coding = fold.coding_with_thirds
             terms = np.ascontiguousarray(fold.terms[:, : fold.n_train])
             selected = score_interactions(*fold.training(coding), terms)
@@ -104,16 +93,13 @@ class FoldStructures:
         else:
             singles, closed = [(c,) for c in varying], closure(selected)
         ordered = sorted(closed.union(singles), key=lambda s: (len(s), s))
-        return InteractionStructure(
-            tuple(ordered), coding, name != "tables" and fold.terms.size > 0
-        )
+        return InteractionStructure(tuple(ordered), coding)
 
     def ridge(self, structure: InteractionStructure) -> Ridge:
         """A ridge of a structure on the training rows, not yet solved."""
         fold, coding = self.fold, structure.coding
-        numbers = fold.terms if structure.terms else np.empty((0, fold.rows.labels.size))
         design = lay_out_interactions(
-            fold.codes(coding), coding.cards, fold.weights, structure.interactions, numbers
+            fold.codes(coding), coding.cards, fold.weights, structure.interactions, fold.terms
         )
         return Ridge(design, fold.train.labels, fold.rows.n_classes, fold.weights)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from counterpane.learners.boosting.boosting_search import ShapesTried
 from counterpane.learners.boosting.fold_boosting import FoldFits, log_softmax
 from counterpane.learners.boosting.pool import pool_weights
-from counterpane.learners.classifiers.boosted_tables import BoostedPart
+from counterpane.learners.checkpoint import GROWS, check_range
+from counterpane.learners.classifiers.boosted_part import BoostedPart
 from counterpane.learners.classifiers.folds import HeldOut
 from counterpane.learners.classifiers.interactions.interaction_search import (
     ChoiceState,
@@ -41,7 +42,7 @@ class PooledState(NamedTuple):
     trial_weight: float
     trial_rows: int
     done: int
-    scores: Floats
+    scores: Annotated[Floats, GROWS]  # fewer structures after a trial
     shapes_done: int
     losses: Floats
 
@@ -152,8 +153,11 @@ class PooledSearch(Search[PooledState]):
     are costly, the first step is a trial that may leave them out, or all structures but one.
     """
 
-    def __init__(self, tables: InteractionSearch, trees: BoostedPart | None) -> None:
+    def __init__(
+        self, tables: InteractionSearch, trees: BoostedPart | None, *, only_trees: bool = False
+    ) -> None:
         self.tables, self.trees = tables, trees
+        self.only_trees = only_trees and trees is not None
         self._tables_held_out: HeldOut | None = None
         if trees is not None:
             trees.search.judge = self.pooled_loss
@@ -162,7 +166,19 @@ class PooledSearch(Search[PooledState]):
         """Nothing tried."""
         losses = np.zeros(0) if self.trees is None else self.trees.search.start().losses
         structures = "" if self.trees is not None and costly(self.tables) else EVERY
+        structures = NO_TABLES if self.only_trees else structures
         return PooledState(structures, 0.0, 0, *self.tables.start(), 0, losses)
+
+    def check(self, state: PooledState) -> None:
+        """The structures are known, and the scores are theirs."""
+        names = {"": 0, EVERY: len(self.tables.names), NO_TABLES: 0}
+        n_scores = names.get(state.structures, 1)
+        if state.structures not in (*names, *self.tables.names):
+            raise ValueError("its structures are not known")
+        if state.structures not in ("", NO_TABLES) and len(state.scores) != n_scores:
+            raise ValueError("its scores do not fit")
+        check_range("the number of structures", state.done, 0, n_scores + 1)
+        check_range("the number of shapes", state.shapes_done, 0, len(state.losses) + 1)
 
     def done(self, state: PooledState) -> bool:
         """Whether both searches are done."""
@@ -243,7 +259,7 @@ class PooledSearch(Search[PooledState]):
         alone = alone._replace(log_proba=smooth(alone.log_proba.T, total).T)
         a, b = weights.tolist() if tables is not None else (0.0, float(weights[0]))
         shape = self.trees.search.best_shape(state.trees)
-        trial = trial_note(state)
+        trial = "" if self.only_trees else trial_note(state)
         return Pool(a, b, shape, fits, pooled, table_loss, alone.log_loss, trial)
 
 

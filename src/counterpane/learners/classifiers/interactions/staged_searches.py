@@ -10,27 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from counterpane._core import classifiers as kernels
 from counterpane.data.table import distinct_rows
-from counterpane.learners.classifiers.faces.face_search import FaceSearch
-from counterpane.learners.classifiers.faces.face_tables import (
-    face_columns,
-    join_sets,
-    most_promising,
-)
+from counterpane.learners.classifiers.faces.face_tables import join_sets, most_promising
 from counterpane.learners.classifiers.interactions.ridge import (
     Interaction,
     Ridge,
     lay_out_interactions,
     log_prior,
 )
-from counterpane.learners.driver import to_end
-from counterpane.progress import Control
-from counterpane.typing import Array, Codes, Floats, Ints
+from counterpane.typing import Codes, Floats, Ints
 
 MAX_CANDIDATES = 1000  # of each size
 MAX_BYTES = 2**29  # of all tables of a leave-one-out search; candidates beyond are not tried
@@ -128,21 +121,6 @@ def subsets_of(columns: Interaction) -> list[Interaction]:
     """All subsets, the empty one first and the set itself last, by the bits of their places."""
     n = len(columns)
     return [tuple(c for j, c in enumerate(columns) if bits >> j & 1) for bits in range(1 << n)]
-
-
-def map_interactions(
-    codes: Codes,
-    cards: Ints,
-    labels: Ints,
-    n_classes: int,
-    weights: Array | None = None,
-    **options: Any,
-) -> list[Interaction]:
-    """The hyperedges of the most probable structure of a `FaceSearch`, in the order chosen."""
-    search = FaceSearch(codes, cards, labels, n_classes, weights, **options)
-    state = to_end(search, Control())
-    best = state.path[: int(np.argmax(state.scores))]
-    return [face_columns(row) for row in state.faces[best].tolist()]
 
 
 def leave_one_out_interactions(

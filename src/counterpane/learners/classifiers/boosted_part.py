@@ -1,115 +1,27 @@
-"""Class probabilities from boosted trees that look at no more than three columns on a path."""
+"""Boosted trees as a part of a classifier: no path looks at more than three columns.
+
+So the sum of all trees is, exactly, a sum of tables of one to three (rarely four) columns. Numbers
+have up to 129 intervals, found without the class. Five folds choose the shape and the number of
+trees by the loss of held-out rows; the part is the mean of the fits to the folds and, up to 2,000
+rows, of as many fits to all rows.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from typing import ClassVar, Unpack
 
 import numpy as np
 
 from counterpane._core import boosting as kernels
 from counterpane.additive.binning import Binning
 from counterpane.additive.boosted_member import BoostedMember
-from counterpane.checks import BOOLEAN, NO_ARRAY, Constraints
-from counterpane.counts.memory import MemoryCounts
 from counterpane.learners.boosting.boosting_search import BoostingSearch, Judge, ShapesTried
 from counterpane.learners.boosting.find_binning import find_binning
 from counterpane.learners.boosting.fold_boosting import BinnedRows, BoostedFit, FoldFits, by_class
-from counterpane.learners.classifiers.additive_learner import AdditiveLearner, SortedTraining
-from counterpane.learners.classifiers.classifier import ClassifierOptions
-from counterpane.learners.classifiers.folds import HeldOut, deal_folds, first_folds, join_folds
-from counterpane.learners.classifiers.interactions.canonical_rows import canonical_rows
+from counterpane.learners.classifiers.additive_learner import SortedTraining
+from counterpane.learners.classifiers.folds import HeldOut, join_folds
 from counterpane.learners.classifiers.training_data import Training
-from counterpane.seeds import random_generator
 from counterpane.typing import Floats
-
-N_FOLDS = 5
-
-
-class BoostedTables(AdditiveLearner):
-    """Learns P(class | row) by boosted trees that are, exactly, a sum of small tables.
-
-    No path of a tree looks at more than three different columns (rarely four), so the sum of all
-    trees is a sum of tables of one to three columns, like that of `InteractionClassifier`. Numbers
-    have up to 129 intervals, found without the class. Five folds choose among a few shapes of
-    trees, and the number of trees, by the loss of held-out rows; the model is the mean of the fits
-    to the folds and, up to 2,000 rows, of as many fits to all rows.
-
-    Parameters
-    ----------
-    keep_rows : bool
-        Whether the model keeps distinct training rows, to average over columns without evidence.
-    random_state : int, numpy Generator or None
-        Draws the folds, the samples of rows and columns, and the cuts of numbers.
-    **options
-        The parameters that all classifiers share; see `counterpane.learners`.
-
-    Attributes
-    ----------
-    model_ : AdditiveClassifier
-        The model.
-    interactions_ : Interactions
-        A record for each set of columns, the largest effect first; see `InteractionClassifier`.
-    shape_ : str
-        The chosen shape of trees: "small", "large", "sparse", "four" or "whole".
-    rounds_ : int
-        The number of trees of each fit.
-    inner_log_loss_ : float
-        The log-loss of held-out rows, in nats.
-    held_out_ : HeldOut
-        The predictions of held-out rows.
-    trace_ : list of dict
-        The loss of each candidate.
-
-    Examples
-    --------
-    >>> import counterpane as cp
-    >>> classifier = cp.BoostedTables().fit(cp.load_dataset("titanic"), "survived")
-    >>> classifier.interactions_[0]["columns"]
-    ['sex']
-    """
-
-    _constraints: ClassVar[Constraints] = {
-        "keep_rows": BOOLEAN,
-        "random_state": NO_ARRAY,
-    }
-
-    def __init__(
-        self,
-        *,
-        keep_rows: bool = True,
-        random_state: int | np.random.Generator | None = 0,
-        **options: Unpack[ClassifierOptions],
-    ) -> None:
-        super().__init__(**options)
-        self.keep_rows = keep_rows
-        self.random_state = random_state
-
-    def _learn(self, training: Training) -> None:
-        began = time.monotonic()
-        source = MemoryCounts(training.joint, n_jobs=self.n_jobs)
-        sorted_training = SortedTraining.of(*canonical_rows(training))
-        rng = random_generator(self.random_state)
-        n_folds = N_FOLDS if sorted_training.rows.n_classes > 1 else 0
-        held = deal_folds(sorted_training.rows.labels, sorted_training.weights, n_folds, rng)
-        held = first_folds(held)
-        trees = BoostedPart(training, sorted_training, held, rng, n_jobs=self.n_jobs)
-        outcome = self._driver(source).run(trees.search, "boosting trees")
-        self.trace_ = outcome.trace
-        folds = trees.folds(outcome.state)
-        self.held_out_ = trees.held_out(folds)
-        self.shape_ = trees.search.best_shape(outcome.state) if folds.fits else "none"
-        self.rounds_ = folds.rounds
-        self.inner_log_loss_ = self.held_out_.log_loss if self.held_out_ else float("nan")
-        if self.held_out_ is not None and not self.held_out_.beats_prior(errors=0.0):
-            folds = folds._replace(rounds=0)
-        whole = trees.whole(outcome.state, folds) if outcome.stopped is None else []
-        member = trees.member(folds, whole)
-        if self.held_out_ is not None:
-            self.held_out_ = self.held_out_.with_classes(sorted_training.layout.classes)
-        record = self._record(source, time.monotonic() - began)
-        self.model_ = self._build(training, sorted_training, [member], None, record)
 
 
 class BoostedPart:

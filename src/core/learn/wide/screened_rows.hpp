@@ -2,33 +2,17 @@
 #pragma once
 #include <memory>
 
+#include "learn/search/rows.hpp"
 #include "learn/wide/family_screen.hpp"
 
 namespace cp::wide {
 
+using search::Gain;
+using search::holds;
+
 constexpr double TOLERANCE = 1e-7;  // nats: gains below it are rounding
 constexpr Int MAX_ROWS = 600;       // of one child that are kept
 constexpr Int MAX_ADDS = 256;       // parents that a row keeps, the best ones
-
-inline bool holds(const Nodes& list, Node v) { return std::find(list.begin(), list.end(), v) != list.end(); }
-inline void drop(Nodes& list, Node v) {
-  const auto place = std::find(list.begin(), list.end(), v);
-  if (place == list.end()) return;
-  *place = list.back();
-  list.pop_back();
-}
-
-struct Gain {
-  double gain;
-  Node node;
-};
-
-struct Row {
-  Word key = 0;
-  double score = 0;           // of the family, priors included
-  std::vector<double> drops;  // the gain without parents[k]
-  std::vector<Gain> adds;     // parents that gain, best first
-};
 
 // Which pairs are looked at: screened neighbors of each column, with the gains of the pairs alone.
 struct Candidates {
@@ -37,10 +21,37 @@ struct Candidates {
   Floats gains;
 };
 
-class Rows {
+class ScreenedRows {
  public:
+  static constexpr bool IS_NARROW = false;
+
+  // The row of a family; it stays until many others of its child have been filled.
+  class Row {
+   public:
+    double score() const { return kept_->score; }
+    double drop(std::size_t k) const { return kept_->drops[k]; }
+    Int n_adds() const { return Int(kept_->adds.size()); }
+    Gain add(Int i) const { return kept_->adds[i]; }
+    double gain_of(Node x) const {
+      for (const Gain& add : kept_->adds)
+        if (add.node == x) return add.gain;
+      return -INF;
+    }
+
+   private:
+    friend class ScreenedRows;
+    struct Kept {
+      Word key = 0;
+      double score = 0;           // of the family, priors included
+      std::vector<double> drops;  // the gain without parents[k]
+      std::vector<Gain> adds;     // parents that gain, best first
+    };
+    const Kept* kept_;
+    explicit Row(const Kept* kept) : kept_(kept) {}
+  };
+
   // With `every`, a family is tried with all columns; else with its child's candidates.
-  Rows(const WideData& data, const Candidates& candidates, bool every)
+  ScreenedRows(const WideData& data, const Candidates& candidates, bool every)
       : data(data), candidates_(candidates), cells_(data), fewer_(data), cache_(data.n()), keys_(data.n()) {
     if (every && data.weights.empty()) planes_ = std::make_unique<Planes>(data, 0, data.lanes.shape(0));
     every_ = every;
@@ -50,26 +61,29 @@ class Rows {
   const WideData& data;
   Int n_filled = 0;
 
-  // The row of (y, parents), which rise; it stays until the next call for the same y.
-  const Row& get(Node y, const Nodes& parents) {
+  void want(Node, const Nodes&) {}
+  void fill() {}
+
+  Row get(Node y, const Nodes& parents, Int&) { return get(y, parents); }
+  Row get(Node y, const Nodes& parents) {
     Word key = 1;
     for (Node p : parents) key ^= keys_[p];
     auto& rows = cache_[y];
     for (const auto& row : rows)
-      if (row->key == key) return *row;
+      if (row->key == key) return Row(row.get());
     if (Int(rows.size()) >= MAX_ROWS) rows.clear();
-    auto row = std::make_unique<Row>();
+    auto row = std::make_unique<Row::Kept>();
     row->key = key;
     fill(y, parents, *row);
     rows.push_back(std::move(row));
-    return *rows.back();
+    return Row(rows.back().get());
   }
 
  private:
   const Candidates candidates_;
   bool every_;
   Cells cells_, fewer_;
-  std::vector<std::vector<std::unique_ptr<Row>>> cache_;
+  std::vector<std::vector<std::unique_ptr<Row::Kept>>> cache_;
   std::vector<Word> keys_;
   std::unique_ptr<Planes> planes_;
   Pulse pulse_;
@@ -85,7 +99,7 @@ class Rows {
     return data.by_count[k] - edges + data.by_parameter * q_all * double(data.cards[y] - 1);
   }
 
-  void fill(Node y, const Nodes& parents, Row& row) {
+  void fill(Node y, const Nodes& parents, Row::Kept& row) {
     ++n_filled;
     cells_.build(y, parents);
     pulse_(200 + cells_.q * cells_.r * data.width());
@@ -109,7 +123,7 @@ class Rows {
     adds.shrink_to_fit();
   }
 
-  void add_parents(Node y, const Nodes& parents, Row& row) {
+  void add_parents(Node y, const Nodes& parents, Row::Kept& row) {
     const Int from = candidates_.from[y], to = candidates_.from[y + 1];
     if (parents.empty()) {  // the screen knows the gains of pairs
       for (Int k = from; k < to; ++k)
@@ -118,7 +132,7 @@ class Rows {
     }
     FamilyScreen screen(data, cells_, Int(parents.size()), cells_.masks.data());
     const auto add = [&](Node x) {
-      if (x == y || holds(parents, x)) return;
+      if (x == y || search::holds(parents, x)) return;
       pulse_(cost(x));
       const double gain = cells_.score_with(x) + prior_with(y, parents, x) - row.score;
       if (gain > TOLERANCE) row.adds.push_back({gain, x});

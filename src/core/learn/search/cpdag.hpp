@@ -1,4 +1,4 @@
-// The CPDAG of a wide search as short lists, mended where a move changed it.
+// The CPDAG of a search as short lists, mended where a move changed it.
 //
 // A move queues the edges that it may have changed. Then every arrow that is not strongly protected (Andersson,
 // Madigan & Perlman 1997) becomes a line, to the end; only then lines are directed by Meek's rules 1 to 3, to the end.
@@ -7,13 +7,13 @@
 #pragma once
 #include <queue>
 
-#include "learn/wide/rows.hpp"
+#include "learn/search/rows.hpp"
 
-namespace cp::wide {
+namespace cp::search {
 
-class SparsePattern {
+class Cpdag {
  public:
-  explicit SparsePattern(Int n) : parents(n), children(n), neighbors(n) {}
+  explicit Cpdag(Int n) : parents(n), children(n), neighbors(n) {}
 
   std::vector<Nodes> parents, children, neighbors;
 
@@ -88,7 +88,7 @@ class SparsePattern {
     }
   }
 
-  void set_dag(const std::vector<Nodes>& dag) {
+  void set_dag(const Dag& dag) {
     for (Node y = 0; y < Node(dag.size()); ++y)
       for (Node x : dag[y]) add_arrow(x, y);
     for (Node y = 0; y < Node(dag.size()); ++y)
@@ -96,9 +96,9 @@ class SparsePattern {
     mend([](Node) {});
   }
 
-  // The parents in one member, rising: maximum cardinality search in each chain component.
-  std::vector<Nodes> member() const {
-    std::vector<Nodes> dag(parents);
+  // The parents in one member, ascending: maximum cardinality search in each chain component.
+  Dag member() const {
+    Dag dag(parents);
     std::vector<Node> weight(n(), 0);
     std::vector<char> done(n(), 0);
     std::priority_queue<std::pair<Node, Node>> heap;  // (weight, −node)
@@ -146,4 +146,4 @@ class SparsePattern {
   }
 };
 
-}  // namespace cp::wide
+}  // namespace cp::search
