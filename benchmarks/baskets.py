@@ -26,7 +26,7 @@ import scipy.sparse as sparse
 
 import counterpane as cp
 from counterpane.counts.baskets import BasketCounts
-from counterpane.learners.order import Relatives
+from counterpane.learners.partners import Partners
 from harness import RESULTS, commit, publish
 
 LINES = Path(RESULTS) / "baskets_lines.json"
@@ -74,9 +74,9 @@ def run_line(line: dict[str, Any]) -> dict[str, Any]:
     if method != "read":
         began = time.process_time()
     if method == "screen":
-        relatives = Relatives(BasketCounts(baskets), 20)
-        n, block = relatives.n, relatives.block
-        near = [relatives.of(i, min(i + block, n), None) for i in range(0, n, block)]
+        partners = Partners(BasketCounts(baskets), 20)
+        n, block = partners.n, partners.block
+        near = [partners.of(i, min(i + block, n), None) for i in range(0, n, block)]
         nearest = np.concatenate(near)[:, 0]
         result["edges"] = int((nearest >= 0).sum())
         result["same_group"] = float((nearest // GROUP == np.arange(n) // GROUP).mean())

@@ -43,7 +43,7 @@ LEARNERS: dict[str, Callable[[int], Any]] = {
     "GSIMN, paper": lambda seed: cp.GSIMN("bayesian", variant="paper"),
     "GSIMN": lambda seed: cp.GSIMN(table_cells=None),
     "GSIMN, tables of 64 cells": lambda seed: cp.GSIMN(),
-    "PFMN, paper": lambda seed: cp.PFMN(variant="paper", random_state=seed),
+    "PFMN, paper": lambda seed: cp.ParticleFilterMN(random_state=seed),
     "PFMN": lambda seed: cp.PFMN(table_cells=None, random_state=seed),
     "PFMN, tables of 64 cells": lambda seed: cp.PFMN(random_state=seed),
     "PFMN, tables of 256 cells": lambda seed: cp.PFMN(table_cells=256, random_state=seed),

@@ -24,12 +24,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 import counterpane as cp
+from counterpane.models.arrays import arrays_of
 from counterpane.tools import model_links
 from harness import commit, publish
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from contract import spark_cluster
-from counterpane.models.arrays import arrays_of
 
 ROWS, CLASS = 20_000, "x3"
 FAMILIES: dict[str, Callable[[], Any]] = {

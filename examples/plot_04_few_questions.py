@@ -19,7 +19,9 @@ oracle = cp.Oracle(graph)
 learners = {
     "GSMN": cp.GSMN(oracle, potentials=False),
     "GSIMN": cp.GSIMN(oracle, potentials=False),
-    "PFMN": cp.PFMN(oracle, n_particles=100, potentials=False, random_state=0),
+    "Particle filter": cp.ParticleFilterMN(
+        oracle, n_particles=100, potentials=False, random_state=0
+    ),
 }
 nothing = np.zeros((1, 12), dtype=int)  # an oracle needs no rows
 for learner in learners.values():

@@ -76,7 +76,9 @@ def with_oracle(domain: Domain) -> list[dict[str, Any]]:
     test, X = cp.Oracle(graph), domains.nothing(domain.n)
     learners: dict[str, Any] = {"GSMN": cp.GSMN(test), "GSIMN": cp.GSIMN(test)}
     for size in domain.particles:
-        learners[f"PFMN {size}"] = cp.PFMN(test, n_particles=size, random_state=domain.repetition)
+        learners[f"PFMN {size}"] = cp.ParticleFilterMN(
+            test, n_particles=size, random_state=domain.repetition
+        )
     return judged(domain, learners, X, {"accuracy": graph}, questions)
 
 
@@ -107,9 +109,7 @@ def on_data(domain: Domain) -> dict[str, Any]:
     learners: dict[str, Any] = {}
     for name, test in TESTS.items():
         learners[f"GSIMN {name}"] = cp.GSIMN(test, variant="paper")
-        learners[f"PFMN {name}"] = cp.PFMN(
-            test, variant="paper", n_particles=size, random_state=seed
-        )
+        learners[f"PFMN {name}"] = cp.ParticleFilterMN(test, n_particles=size, random_state=seed)
     learners[f"GSIMN {DEFAULT}"] = cp.GSIMN()
     learners[f"PFMN {DEFAULT}"] = cp.PFMN(random_state=seed)
     return learners

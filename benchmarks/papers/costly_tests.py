@@ -65,9 +65,7 @@ def asked(domain: Any, table: cp.Table, connection: Any, suffix: str) -> Iterato
     (size,) = domain.particles
     learners = {
         "GSIMN": cp.GSIMN("bayesian", variant="paper"),
-        "PFMN": cp.PFMN(
-            "bayesian", variant="paper", n_particles=size, random_state=domain.repetition
-        ),
+        "PFMN": cp.ParticleFilterMN(n_particles=size, random_state=domain.repetition),
     }
     for method, learner in learners.items():
         source = cp.SqlSource(connection, "looks", schema=table.schema, keep_distinct=0)
@@ -86,9 +84,8 @@ def growth(domain: Any) -> list[dict[str, Any]]:
     table = domains.alarm(domain.rows, n=domain.n)
     (size,) = domain.particles
     options: dict[str, Any] = {"random_state": 0, "n_jobs": 2, "potentials": False}
-    options["variant"] = "paper"
-    cp.PFMN("bayesian", n_particles=size, max_tests=3, **options).fit(table)  # warm
-    learner = cp.PFMN("bayesian", n_particles=size, **options)
+    cp.ParticleFilterMN(n_particles=size, max_tests=3, **options).fit(table)  # warm
+    learner = cp.ParticleFilterMN(n_particles=size, **options)
     began = time.perf_counter()
     learner.fit(table)
     seconds = time.perf_counter() - began

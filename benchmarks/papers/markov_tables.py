@@ -68,7 +68,7 @@ def table_1(own: pd.DataFrame, test: str) -> dict[str, Any]:
         ],
         "rows": rows,
         "digits": dict.fromkeys(ACCURACIES, 3),
-        "note": f"`variant=\"paper\"`. {seeds(own)}",
+        "note": f"`GSIMN(variant=\"paper\")` and `ParticleFilterMN`. {seeds(own)}",
     }  # fmt: skip
 
 

@@ -85,6 +85,9 @@ from counterpane.learners.hybrid.hybrid_random_field import (
 from counterpane.learners.independence.fci import FCI as FCI
 from counterpane.learners.independence.grow_shrink import GSIMN as GSIMN
 from counterpane.learners.independence.grow_shrink import GSMN as GSMN
+from counterpane.learners.independence.particle_filter_mn import (
+    ParticleFilterMN as ParticleFilterMN,
+)
 from counterpane.learners.independence.pc import PC as PC
 from counterpane.learners.independence.pfmn import PFMN as PFMN
 from counterpane.learners.markov.graph_potentials import fit_potentials as fit_potentials

@@ -41,6 +41,7 @@ from counterpane.errors import (
     WeightError,
 )
 from counterpane.progress import Control, Stopped
+from error_checks import raises
 
 dask = pytest.importorskip("dask", reason="Dask is not installed: extra [dask]")
 dd = pytest.importorskip("dask.dataframe", reason="Dask is not installed: extra [dask]")
@@ -168,7 +169,7 @@ def test_a_column_without_any_value_is_refused_or_empty_as_in_memory():
     try:
         expected = Table.from_frame(frame)
     except DataError:
-        with pytest.raises(DataError, match="'b'"):
+        with raises(DataError, about="'b'"):
             cp.DaskSource(partitions([frame, frame]))
     else:
         assert cp.DaskSource(partitions([frame, frame])).schema == expected.schema
@@ -180,21 +181,21 @@ def test_a_new_state_in_the_last_partition():
     frame = partitions(frames)
     assert cp.DaskSource(frame).schema["a"].states == ("x", "y", "z")
     known = Table.from_frame(frames[0]).schema
-    with pytest.raises(StateError, match=r"^column 'a': 'z' .*states=….*$"):
+    with raises(StateError, parameter="a", value="z"):
         cp.DaskSource(frame, schema=known)
     frames[3] = frames[0]  # ... and one that comes after the source was made
     source = cp.DaskSource(frame)
     frames[3] = pd.DataFrame({"a": ["x", "w"], "n": [0, 1]})
-    with pytest.raises(StateError, match="'w'"):
+    with raises(StateError, parameter="a", value="w"):
         source.counts(["a"])
     frames[3] = pd.DataFrame({"a": ["x", None], "n": [0, 1]})
-    with pytest.raises(DataError, match=r"'a' has missing cells.*make it again"):
+    with raises(DataError, about="'a'"):
         source.counts(["a"])
     frames[3] = frames[0].iloc[:1]
-    with pytest.raises(DataError, match=r"had 8 rows .* and have 7 now"):
+    with raises(DataError, about="8 rows"):
         source.counts(["a"])
     frames[:] = [frames[0].iloc[:0]] * 4
-    with pytest.raises(DataError, match="have 0 now"):
+    with raises(DataError, about="8 rows"):
         source.counts(["a"])
 
 
@@ -234,16 +235,16 @@ def test_what_is_asked_of_a_frame():
                              discretize={"real": [0.5]})  # fmt: skip
     same_as_memory(source, table)
     for options, error, words in (
-        ({"columns": ["sizes"]}, UnknownNameError, "column 'sizes' is not known"),
+        ({"columns": ["sizes"]}, UnknownNameError, "'sizes'"),
         ({"columns": ["real"]}, DiscretizeError, "'real'"),
         ({"columns": ["ill"], "weights": "size"}, WeightError, "'size'"),
-        ({"columns": ["ill"], "discretize": "mdl"}, ParameterError, "pass target="),
+        ({"columns": ["ill"], "discretize": "mdl"}, ParameterError, "discretize='mdl'"),
         ({"columns": ["packs"], "max_states": 2}, DiscretizeError, "max_states=2"),
     ):
-        with pytest.raises(error, match=words):
+        with raises(error, about=words):
             cp.DaskSource(given, **options)
     for other in (frame, [frame], 3, dask.delayed(frame)):
-        with pytest.raises(ParameterError, match="a Dask DataFrame or paths"):
+        with raises(ParameterError, about="DataFrame"):
             cp.DaskSource(other)
 
 
@@ -276,21 +277,21 @@ def test_names_that_are_no_texts_or_twice_there():
     assert source.schema.names == ("0", "1")
     assert source.counts([["1", "0"]])[0].tolist() == [[1, 1], [0, 1]]
     frame.columns = ["a", "a"]
-    with pytest.raises(DataError, match="'a' occurs twice"):
+    with raises(DataError, about="'a'"):
         cp.DaskSource(dd.from_pandas(frame, npartitions=1))
 
 
 def test_no_rows_and_no_weight():
     empty = pd.DataFrame({"a": ["x"], "w": [0.0]}).iloc[:0]
-    with pytest.raises(DataError, match="no rows"):
+    with raises(DataError, about="rows"):
         cp.DaskSource(partitions([empty, empty]))
-    with pytest.raises(WeightError, match="all weights are zero"):
+    with raises(WeightError, about="weights"):
         cp.DaskSource(partitions([pd.DataFrame({"a": ["x"], "w": [0.0]})] * 2), weights="w")
 
 
 def test_without_dask(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "dask", None)
-    with pytest.raises(MissingExtraError, match=r"counterpane\[dask\]"):
+    with raises(MissingExtraError, about="counterpane[dask]"):
         cp.DaskSource("visits.parquet")
 
 
@@ -357,7 +358,7 @@ def test_distinct_rows_that_are_too_many_only_together():
     frames = [pd.DataFrame({"a": [i, i]}) for i in range(20)]
     source = cp.DaskSource(partitions(frames))
     assert source.distinct(["a"], limit=20).weights.tolist() == [2] * 20
-    with pytest.raises(TableSizeError, match="more than 19 distinct rows"):
+    with raises(TableSizeError, about="19 distinct rows"):
         source.distinct(["a"], limit=19)
 
 
@@ -437,7 +438,7 @@ def test_files_are_what_memory_reads(tmp_path):
     source = cp.DaskSource(tmp_path)
     same_as_memory(source, Table.from_frame(frame))
     (tmp_path / "2.parquet").unlink()
-    with pytest.raises(NoFileError, match=r"2\.parquet"):
+    with raises(NoFileError, about="2.parquet"):
         source.counts(["ill"])
 
 
@@ -451,7 +452,7 @@ def test_parts_of_batches_and_tables_of_arrow():
         assert (list(texts), list(numbers)) == (["x", None, "y"], [1, 2, 3])
     assert list(FramePart(nothing).blocks(["a"])) == []
     for rows in (table, table.to_pandas()):
-        with pytest.raises(DataError, match="column 'c' cannot be read"):
+        with raises(DataError, about="'c'"):
             list(FramePart(rows).blocks(["c"]))
     assert CountPart(None, len, [0])(PackedNothing()) is None
     assert FilePart(None, ()).places == ()

@@ -35,7 +35,7 @@ from counterpane.models.arrays import arrays_of
 from counterpane.scores import BDeu
 from error_checks import raises, warns
 
-SHORT = {"k2": {"restarts": 3}, "pfmn": {"moves": 20}}  # parameters that save time
+SHORT = {"k2": {"restarts": 3}, "particle-filter": {"moves": 20}}  # parameters that save time
 VARIANTS = {
     "chow-liu-bic": ("chow-liu", {"criterion": "bic"}),
     "chow-liu-bdeu": ("chow-liu", {"criterion": BDeu(5)}),

@@ -76,7 +76,7 @@ PARAMETERS = {
     "k2": {"random_state": 0},
     "order-mcmc": {"n_samples": 40, "random_state": 0},
     "gsimn": {"test": "g2"},
-    "pfmn": {"moves": 20},
+    "particle-filter": {"moves": 20},
     "dn-tree": {"k": 3},
     "pairwise": {"k": 2},
 }

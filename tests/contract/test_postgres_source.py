@@ -317,10 +317,9 @@ def test_markov_networks_from_few_statements(connection):
             copy.write_row(row)
     connection.commit()
     sent = {}
-    published = {"test": "bayesian", "variant": "paper"}
     for learner in (
-        cp.GSIMN(**published),
-        cp.PFMN(n_particles=50, random_state=0, **published),
+        cp.GSIMN("bayesian", variant="paper"),
+        cp.ParticleFilterMN(n_particles=50, random_state=0),
         cp.GSMN(),
     ):
         expected = learner.set_params(potentials=False).fit(table).undirected_.edges

@@ -19,7 +19,7 @@ from counterpane.learners.registry import LEARNERS
 SHORT = {
     "interaction": {"bootstrap": 2},
     "order-mcmc": {"n_samples": 40, "random_state": 0},
-    "pfmn": {"moves": 20},
+    "particle-filter": {"moves": 20},
 }
 
 
@@ -116,7 +116,6 @@ def test_no_step_changes_the_state_that_it_is_given(monkeypatch: pytest.MonkeyPa
         cp.StructureSearch(effort="thorough"), cp.HillClimb(tabu=3, restarts=2),
         cp.ChowLiu(target="mood"), cp.ChowLiu("k2"), cp.HillClimb(missing="em"),
         cp.ChowLiu(missing="em"), cp.GSMN(variant="paper"), cp.GSIMN(variant="paper"),
-        cp.PFMN(variant="paper", moves=20, random_state=0),
         cp.OrderMCMC(n_samples=20, partition=False), cp.HybridRandomFieldLearner(literal=True),
     ):  # fmt: skip
         learner.fit(gaps)

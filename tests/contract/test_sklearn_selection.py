@@ -17,7 +17,7 @@ from counterpane.errors import StateError
 from counterpane.learners.registry import learners
 from error_checks import raises
 
-SHORT = {"order-mcmc": {"random_state": 0}, "pfmn": {"moves": 20}}
+SHORT = {"order-mcmc": {"random_state": 0}, "particle-filter": {"moves": 20}}
 LEARNERS = [
     *(e.make(**SHORT.get(e.name, {})) for e in learners("network", "posterior", "field").values()),
     cp.ChowLiu("bic"),

@@ -14,6 +14,7 @@ import pytest
 
 from counterpane import _core
 from counterpane._core import bayesian, counts, learn_independence, scores, search
+from error_checks import raises
 
 AREAS = sorted(name for name, value in vars(_core).items() if inspect.ismodule(value))
 CALLS = 400  # of each function
@@ -83,7 +84,7 @@ def test_number_of_arguments(n):
 
 
 def test_keywords_are_refused():
-    with pytest.raises(TypeError, match=r"count_weighted\(\) takes no keyword arguments"):
+    with raises(TypeError, about="keyword"):
         counts.count_weighted(**weighted())
 
 
@@ -415,8 +416,7 @@ def test_named_tuples_of_different_sizes():
     free = search.Limits(*np.zeros((2, 0, 1), np.uint64), 3, 1e-7)
     with pytest.raises(KeyboardInterrupt):
         search.ges(rows(6), free, dag(6))
-    message = r"ges: .*dag\.n = 7 and rows\.store\.n = 6"
-    with pytest.raises(TypeError, match=message):
+    with raises(TypeError, about=("dag.n", "rows.store.n")):
         search.ges(rows(6), free, dag(7))
-    with pytest.raises(TypeError, match=r"ges: argument 'rows\.fill' is not a function"):
+    with raises(TypeError, about="'rows.fill'"):
         search.ges(rows(6)._replace(fill=None), free, dag(6))

@@ -13,6 +13,7 @@ from counterpane import _core
 from counterpane._core import counts
 from counterpane.parallel import thread_pool
 from counterpane.progress import Control, Stopped
+from error_checks import raises
 
 
 def long_count():
@@ -33,7 +34,7 @@ def test_a_watcher_ends_a_kernel():
 
     former = _core.watch(check)
     try:
-        with pytest.raises(Stopped, match="enough"):
+        with raises(Stopped, about="enough"):
             long_count()
     finally:
         assert _core.watch(former) is check
@@ -41,7 +42,7 @@ def test_a_watcher_ends_a_kernel():
 
 
 def test_a_control_is_asked_inside_a_kernel():
-    with Control.within(0.2).watching(), pytest.raises(Stopped, match="time limit"):
+    with Control.within(0.2).watching(), raises(Stopped, about="time limit"):
         long_count()
     assert _core.watch(None) is None
 

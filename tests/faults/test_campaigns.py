@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from counterpane.cli import app
-from faults import campaign, files_fuzzer, interrupts, kills, peak, questions_fuzzer
+from faults import (
+    campaign,
+    checkpoints_fuzzer,
+    files_fuzzer,
+    interrupts,
+    kills,
+    peak,
+    questions_fuzzer,
+)
 from faults.outcomes import judge
 from faults.peak import faults_of
 
@@ -53,6 +61,12 @@ def test_files_that_once_failed(path, tmp_path):
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of a fork, with threads
 def test_kills_tear_and_lose_nothing():
     assert [fault for seed in range(12) if (fault := kills.try_once(seed)) is not None] == []
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_forged_checkpoints_are_refused_or_used():
+    seeds = range(60)
+    assert [f for seed in seeds if (f := checkpoints_fuzzer.try_once(seed)) is not None] == []
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

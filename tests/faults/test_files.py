@@ -54,6 +54,17 @@ def test_names_of_arrays_are_texts_that_occur_once(tmp_path, classifier):
     refused(tmp_path / "m.cp", classifier._replace(arrays=arrays))
 
 
+def test_counts_whose_sum_wraps_around(tmp_path):
+    path = tmp_path / "dn.cp"
+    cp.DependencyNetworkLearner().fit(cp.load_dataset("titanic")).model_.save(path)
+    content = read_native(path)
+    name = next(n for n in content.arrays if n.rpartition(".")[2] == "part_counts")
+    counts = content.arrays[name].copy()
+    counts[:4] = [2**62, 2**62, 2**62, 2**62 + counts.sum()]
+    assert counts.sum() == content.arrays[name].sum()
+    refused(path, content._replace(arrays={**content.arrays, name: counts}))
+
+
 def test_arrow_files_that_point_outside_of_themselves(tmp_path):
     path = tmp_path / "t.feather"
     texts = pa.array(["left", "right"] * 50, pa.large_string())

@@ -11,7 +11,7 @@ from faults.outcomes import judge
 
 ENTRIES = [entry for entry in LEARNERS if entry.task != "ranker"]
 SCORES = ("bic", "bdeu", "k2", "aic")
-SHORT = {"pfmn": {"moves": 20}, "k2": {"restarts": 3}, "order-mcmc": {"random_state": 0}}
+SHORT = {"particle-filter": {"moves": 20}, "k2": {"restarts": 3}, "order-mcmc": {"random_state": 0}}
 TOTALS = (1e9, 2e9, 2.0**31, 2.0**32, 1e12, 2.0**52, 2.0**53)
 
 

@@ -54,6 +54,18 @@ def test_a_frame_changes_neither_boxes_nor_ends_of_edges(graph, directed, frame)
     check(layout, names, edges, sizes)
 
 
+def test_an_arc_whose_top_lies_in_a_box_is_not_drawn():
+    """Found by the law above: the edge ended inside of its box."""
+    names, edges = [str(i) for i in range(8)], ["01", "04", "05", "12", "13", "34", "35", "46"]
+    sizes = dict.fromkeys(names, (2.0, 2.0))
+    sizes |= {"0": (61.0, 37.0), "3": (65.0, 69.0), "6": (226.0, 2.0)}
+    pairs = [(edge[0], edge[1]) for edge in edges]
+    layout = lay_out_in_frame(
+        names, pairs, directed=False, sizes=sizes, height=24.0, frame=(300.0, 700.0)
+    )
+    check(layout, names, pairs, sizes)
+
+
 @examples(80)
 @given(graphs())
 def test_layered_edges_run_between_boxes(graph):

@@ -139,6 +139,12 @@ def test_rows_for_predicts_scores_and_imputes_as_the_command(run, rows) -> None:
     assert facts["interactions"] == explained.records(explained.predicted)
     with raises(ParameterError, parameter="row", value=401):
         network.row(401)
+    facts = json.loads(
+        run("update", "n.cp", "x.csv", "-o", "u.cp", "--missing", "drop", "--json")[1]
+    )
+    assert facts["rows_added"] == network.n_counted == 400
+    updated = network.update(missing="drop")
+    assert updated.query("kind").to_dict() == cp.load("u.cp").query("kind").to_dict()
 
 
 def test_compare_methods_has_the_results_of_the_command(run, rows) -> None:

@@ -38,8 +38,8 @@ def run_update(
     path = output or model
     check_output(path, model=True)
     loaded: Any = cp.load(model)
-    rows = text.read_for(loaded, data).table(unseen=unseen)
-    updated = loaded.update(rows, missing=missing)
+    rows = text.read_for(loaded, data)
+    updated = rows.update(missing=missing, unseen=unseen)
     updated.save(path)
     before, after = (m.record.data.rows for m in (loaded, updated))
     if loaded.training_rows is not None:
@@ -47,8 +47,10 @@ def run_update(
     if loaded.record.learned:
         note("The graph and the intervals are those of the first rows; learn again to revise them.")
     if printing.as_json:
-        emit({"model": str(path), "rows_added": rows.n_rows, "rows_before": before, "rows": after})
+        emit(
+            {"model": str(path), "rows_added": rows.n_counted, "rows_before": before, "rows": after}
+        )
         return
     total = "" if after is None else f", {many(int(after), 'row')} in all"
-    say(f"{many(rows.n_rows, 'row')} added{total}")
+    say(f"{many(rows.n_counted, 'row')} added{total}")
     say_saved(path)

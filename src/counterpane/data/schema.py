@@ -85,6 +85,11 @@ class Variable:
             raise DataError(
                 f"column {self.name!r} has {len(self.states)} states; allowed: 1 to {MAX_STATES}."
             )
+        if any(state != state for state in self.states):
+            raise DataError(
+                f"column {self.name!r} has the state NaN, which is equal to nothing; None is the "
+                "state of missing values."
+            )
         codes = {state: code for code, state in enumerate(self.states)}
         if len(codes) != len(self.states):
             twice = next(s for i, s in enumerate(self.states) if s in self.states[:i])
@@ -309,8 +314,8 @@ class Schema(Sequence[Variable]):
     def __len__(self) -> int:
         return len(self._variables)
 
-    def __getitem__(self, key: int | str) -> Variable:  # type: ignore[override]
-        return self._variables[key if isinstance(key, int) else self.index(key)]
+    def __getitem__(self, key: SupportsIndex | str) -> Variable:  # type: ignore[override]
+        return self._variables[key if isinstance(key, SupportsIndex) else self.index(key)]
 
     def __iter__(self) -> Iterator[Variable]:
         return iter(self._variables)

@@ -145,10 +145,12 @@ def routes_around(
         for bulge in [side * bulge for bulge in BULGES for side in (1, -1)][
             1 : None if bent else 2
         ]:
+            top = (start + stop) / 2 + bulge * across
+            if bulge and any((abs(top - centers[v]) <= boxes[v]).all() for v in (a, b)):
+                continue  # an end on the border of a box must lie between its center and the top
             arc = start + shares * (stop - start) + 4 * bulge * shares * (1 - shares) * across
             cut = _cuts(arc, centers, wide, (a, b))
             if cut < fewest:
-                top = (start + stop) / 2 + bulge * across
                 best, fewest = [start, top, stop] if bulge else [start, stop], cut
             if not fewest:
                 break

@@ -95,6 +95,8 @@ LEARNERS = (
     _Row("pairwise", "PairwiseMarkovLearner", "markov.pairwise", "field", "weights", ranks=True),
     _Row("markov-network", "MarkovNetworkLearner", "markov.hyperedges", "field", "markov-network"),
     _Row("pfmn", "PFMN", "independence.pfmn", "field", "particle-filter", {"random_state": 0}),
+    _Row("particle-filter", "ParticleFilterMN", "independence.particle_filter_mn", "field",
+         "particle-filter", {"random_state": 0}),
     _Row("gsimn", "GSIMN", "independence.grow_shrink", "field", "grow-shrink"),
     _Row("gsmn", "GSMN", "independence.grow_shrink", "field", "grow-shrink"),
     _Row("pc", "PC", "independence.pc", "field", "pc"),

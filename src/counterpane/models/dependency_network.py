@@ -242,6 +242,7 @@ def from_part_arrays(
     if (
         counts.size != (cards.size if n is None else n)
         or (counts < 0).any()
+        or (counts > len(kinds)).any()  # whose sum could wrap around
         or counts.sum() != len(kinds)
         or min(kinds, default=0) < 0
     ):

@@ -175,6 +175,17 @@ class ModelRows:
         columns = as_learned(self.model, self.counted())
         return Table.from_frame(columns, schema=self.model.schema, unseen=unseen)
 
+    @property
+    def n_counted(self) -> int:
+        """The number of rows, each as often as the column of counts says."""
+        return n_rows(self.counted()[0])
+
+    def update(
+        self, *, missing: Literal["error", "drop"] = "error", unseen: Unseen = "error"
+    ) -> Any:
+        """Return the model with the rows added to its tables; see `BayesianNetwork.update`."""
+        return self.model.update(self.table(unseen=unseen), missing=missing)
+
     def row(self, number: int) -> ModelRows:
         """One row by its number, from 1."""
         if not 1 <= number <= len(self):

@@ -10,6 +10,7 @@ from counterpane.causes.causal_graph import mixed_class
 from counterpane.causes.parent_sets import parent_sets
 from counterpane.errors import GraphError, NotIdentifiedError
 from counterpane.graphs import cpdag
+from error_checks import raises
 from reference.causal_reference import (
     graphs_of_class,
     minimal_adjustment_sets,
@@ -95,14 +96,14 @@ def test_textbook_sets() -> None:
 def test_bad_graphs_and_limits() -> None:
     pairs = "; ".join(f"x <- a{i}; a{i} -> b{i} -> y" for i in range(4))
     assert len(cp.adjustment_sets(f"{pairs}; x -> y", "x", "y")) == 16
-    with pytest.raises(cp.CounterpaneError, match="more than limit=10 minimal"):
+    with raises(cp.CounterpaneError, about="limit=10"):
         cp.adjustment_sets(f"{pairs}; x -> y", "x", "y", limit=10)
-    with pytest.raises(NotIdentifiedError, match="whether 'x' acts on 'y' or the other way round"):
+    with raises(NotIdentifiedError, about=("'x'", "'y'")):
         cp.adjustment_sets("x -- y", "x", "y")
-    with pytest.raises(GraphError, match="has an arrow without a column"):
+    with raises(GraphError, about="'x ->'"):
         cp.causal_graph("x -> ; y")
-    with pytest.raises(cp.CounterpaneError, match="have no directions"):
+    with raises(cp.CounterpaneError, about="directions"):
         cp.causal_graph(cp.MarkovNetwork(cp.Schema.from_cards([2, 2]), []))
-    with pytest.raises(cp.CounterpaneError, match="more than 3 sets of parents"):
+    with raises(cp.CounterpaneError, about="3 sets"):
         parent_sets(cpdag(cp.Dag(6, [(0, v) for v in range(1, 6)])), [0], 3)
     assert str(cp.causal_graph("a—b\nb ← c")) == "a – b\nc → b"

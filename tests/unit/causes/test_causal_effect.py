@@ -128,7 +128,7 @@ def test_a_learner_says_first_what_is_open() -> None:
     assert str(result).startswith(
         "The data leave open whether 'sex' acts on 'survived' or 'survived' on 'sex'"
     )
-    with pytest.raises(cp.CounterpaneError, match="different effects possible"):
+    with raises(cp.CounterpaneError, about="effects"):
         _ = result.probabilities
     assert result.least[1, 1] < result.most[1, 1]
     same = cp.effect(learner.model_, "sex", "survived", draws=20, equivalence=True)
@@ -185,7 +185,7 @@ def test_a_graph_of_the_user_on_a_model() -> None:
         shape = mixed_class(cpdag(model.dag), model.schema.names)
         same = cp.effect(model, f"v{x}", f"v{y}", graph=shape)
         np.testing.assert_allclose(same.least, by_class.least)
-    with pytest.raises(NotIdentifiedError, match="hedge"):
+    with raises(NotIdentifiedError, about="hedge"):
         cp.effect(model, "v0", "v1", graph="v0 -> v1; v0 <-> v1")
 
 
@@ -201,24 +201,24 @@ def test_gaps_and_targets_are_noted() -> None:
 def test_bad_questions() -> None:
     rng = np.random.default_rng(0)
     model = as_model(random_network(rng, 3, 1.0, 2))
-    with pytest.raises(cp.CounterpaneError, match="a column has no effect on itself"):
+    with raises(cp.CounterpaneError, about="'v0'"):
         cp.effect(model, "v0", "v0")
     with raises(UnknownNameError, parameter="column", value="w"):
         cp.effect(model, "w", "v0")
-    with pytest.raises(cp.CounterpaneError, match="'v1' is both set by do and given"):
+    with raises(cp.CounterpaneError, about="'v1'"):
         cp.effect(model, "v1", "v0", given={"v1": 0})
-    with pytest.raises(cp.CounterpaneError, match="leaves several states"):
+    with raises(cp.CounterpaneError, about="given='v2'"):
         cp.effect(model, "v1", "v0", given={"v2": {0, 1}})
-    with pytest.raises(cp.CounterpaneError, match="rows alone do not tell causes"):
+    with raises(cp.CounterpaneError, about="graph='x -> y; …'"):
         cp.effect({"a": [1, 2], "b": [1, 2]}, "a", "b")
-    with pytest.raises(NotFittedError, match="call fit first"):
+    with raises(NotFittedError, about="StructureSearch"):
         cp.effect(cp.StructureSearch(), "a", "b")
-    with pytest.raises(cp.CounterpaneError, match="have no directions"):
+    with raises(cp.CounterpaneError, about="directions"):
         cp.effect(cp.MarkovNetwork(cp.Schema.from_cards([2, 2]), []), "x0", "x1")
-    with pytest.raises(cp.CounterpaneError, match="keep_models=True"):
+    with raises(cp.CounterpaneError, about="keep_models=True"):
         cp.effect(cp.bootstrap(cp.ChowLiu(), cp.load_dataset("titanic"), n=2), "sex", "survived")
     tables = [np.full(2, 0.5), np.eye(2), rng.dirichlet([1, 1], (2, 2))]
-    with pytest.raises(cp.CounterpaneError, match="never occurs with some states"):
+    with raises(cp.CounterpaneError, about="'v1'"):
         cp.effect(as_model(([(), (0,), (0, 1)], tables)), "v1", "v2", equivalence=True)
     with raises(cp.CounterpaneError, parameter="measure", value="odds"):
         cp.effect(model, "v0", "v1").interval("odds")

@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 import counterpane as cp
 from counterpane.causes.causation_bounds import _bounds
+from error_checks import raises
 
 
 def random_mechanisms(rng: np.random.Generator, n: int) -> Any:
@@ -60,10 +61,10 @@ def test_the_twin_network_is_the_sum_over_the_noise(seed: int) -> None:
     evidence = {f"v{v}": code for v, code in seen.items()}
     question = (f"v{y}", {f"v{v}": code for v, code in do.items()}, evidence)
     if y in seen and y not in model.dag.descendants(x):
-        with pytest.raises(cp.CounterpaneError, match="is not changed by the intervention"):
+        with raises(cp.CounterpaneError, about="changed"):
             cp.counterfactual(model, *question)
     elif shares.sum() == 0:
-        with pytest.raises(cp.CounterpaneError, match="probability zero"):
+        with raises(cp.CounterpaneError, about="v0=1"):
             cp.counterfactual(model, *question)
     else:
         value = cp.counterfactual(model, *question).probabilities
@@ -73,11 +74,11 @@ def test_the_twin_network_is_the_sum_over_the_noise(seed: int) -> None:
 def test_mechanisms_are_needed() -> None:
     schema = cp.Schema.from_cards([2, 2])
     model = cp.BayesianNetwork(schema, cp.Dag(2, [(0, 1)]), [[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]])
-    with pytest.raises(cp.CounterpaneError, match="'x1' does not follow from its parents"):
+    with raises(cp.CounterpaneError, about="'x1'"):
         cp.counterfactual(model, "x1", {"x0": 1}, {"x0": 0})
-    with pytest.raises(cp.CounterpaneError, match="has no mechanisms"):
+    with raises(cp.CounterpaneError, about="mechanisms"):
         cp.counterfactual(cp.MarkovNetwork(schema, []), "x1", {"x0": 1})  # type: ignore[arg-type]
-    with pytest.raises(cp.CounterpaneError, match="a column has no effect on itself"):
+    with raises(cp.CounterpaneError, about="'x1'"):
         cp.counterfactual(model, "x1", {"x1": 1})
 
 
@@ -143,13 +144,13 @@ def test_tables_states_and_refusals() -> None:
     assert turned.both.lower <= turned.both.upper
     alone = cp.causation_bounds("drug", "dead", observational=trial, unconfounded=True)
     assert alone.both.lower == pytest.approx(0.002)
-    with pytest.raises(cp.CounterpaneError, match="describe different populations"):
+    with raises(cp.CounterpaneError, about="describe"):
         cp.causation_bounds(
             "drug", "dead", observational=two_by_two([[5, 95], [0, 100]]), experimental=trial
         )
-    with pytest.raises(cp.CounterpaneError, match="pass observational rows"):
+    with raises(cp.CounterpaneError, about="observational"):
         cp.causation_bounds("drug", "dead")
-    with pytest.raises(cp.CounterpaneError, match="no cause of itself"):
+    with raises(cp.CounterpaneError, about="'drug'"):
         cp.causation_bounds("drug", "drug", observational=seen)
-    with pytest.raises(cp.CounterpaneError, match="is not one of"):
+    with raises(cp.CounterpaneError, parameter="drug", value="maybe"):
         cp.causation_bounds("drug", "dead", observational=seen, cause="maybe")

@@ -131,7 +131,7 @@ def test_methods_and_texts() -> None:
     ],
 )
 def test_a_hedge_refuses(graph: str, hedge: Any) -> None:
-    with pytest.raises(NotIdentifiedError, match="is not identified by this graph") as error:
+    with raises(NotIdentifiedError, about="identified") as error:
         cp.identify(graph, "x", "y")
     assert error.value.hedge == hedge
     assert "\n" not in str(error.value)
@@ -178,7 +178,7 @@ def test_counts_without_a_model_come_near_the_model() -> None:
 def test_a_cell_that_never_occurs_is_named() -> None:
     rows = cp.MemoryCounts(cp.read({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "z": [0, 1, 1, 1]}))
     identified = cp.identify("z -> x -> y; z -> y", "x", "y")
-    with pytest.raises(cp.CounterpaneError, match="x=1, z=0, which never occurs"):
+    with raises(cp.CounterpaneError, about=("x=1", "z=0")):
         identified.evaluate(rows, {"x": 1})
     smooth = identified.evaluate(rows, {"x": 1}, equivalent_sample_size=1)
     assert smooth.probabilities.sum() == pytest.approx(1)
@@ -187,15 +187,15 @@ def test_a_cell_that_never_occurs_is_named() -> None:
 def test_bad_questions() -> None:
     with raises(UnknownNameError, parameter="column", value="w"):
         cp.identify(BOW, "w", "y")
-    with pytest.raises(cp.CounterpaneError, match="a column has no effect on itself"):
+    with raises(cp.CounterpaneError, about="'x'"):
         cp.identify(BOW, "x", "x")
-    with pytest.raises(cp.CounterpaneError, match="'x' is both set by do and given"):
+    with raises(cp.CounterpaneError, about="'x'"):
         cp.identify(BOW, "x", "y", "x")
-    with pytest.raises(GraphError, match="cycle x → y → z → x"):
+    with raises(GraphError, about="cycle"):
         cp.identify("x -> y -> z -> x", "x", "y")
-    with pytest.raises(GraphError, match="leaves the direction of x – y open"):
+    with raises(GraphError, about="direction"):
         cp.identify("x -- y", "x", "y")
-    with pytest.raises(cp.CounterpaneError, match="a state for each of"):
+    with raises(cp.CounterpaneError, about="state"):
         cp.identify("x -> y", "x", "y").evaluate(
             as_model(([(), (0,)], [[0.5, 0.5], [[1, 0], [0, 1]]])), {}
         )

@@ -11,6 +11,7 @@ import pytest
 import counterpane as cp
 from counterpane.data import Table
 from counterpane.learners.bayesian.sampled_networks import sample_networks
+from error_checks import raises
 
 
 def trial(seed: int, effect: float = -0.083, n: int = 432) -> dict[str, Any]:
@@ -131,7 +132,7 @@ def test_a_missing_cell_is_no_treatment_and_no_outcome() -> None:
     observed = cp.effect(learner, "fin", "arrest", draws=100).observed
     assert observed is not None and observed[1, 1] == pytest.approx(share)
     states = cp.StructureSearch(missing="state").fit({k: v.tolist() for k, v in columns.items()})
-    with pytest.raises(cp.CounterpaneError, match="baseline must be a state"):
+    with raises(cp.CounterpaneError, about="baseline"):
         cp.effect(states, "fin", "arrest", baseline={"fin": None})
 
 
@@ -151,7 +152,7 @@ def test_rows_travel_in_the_file(tmp_path: Any) -> None:
     older = cp.effect(loaded, "fin", "arrest", draws=100)
     assert any("pass the data as well" in note for note in older.notes)
     assert difference(cp.effect(loaded, "fin", "arrest", data=cp.read(rows))) == expected
-    with pytest.raises(cp.CounterpaneError, match="data is for a Bayesian network"):
+    with raises(cp.CounterpaneError, about="Bayesian"):
         cp.effect(rows, "fin", "arrest", graph="fin -> arrest", data=rows)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import counterpane as cp
+from error_checks import raises
 
 SIMPSON = "gender -> drug -> patient; gender -> patient"
 MEDIATOR = "smoking -> cancer; smoking -> tar -> cancer"
@@ -68,7 +69,7 @@ def test_both_refuse_an_unobserved_confounder(pyagrum: Any) -> None:
     bn, model = both(pyagrum, "smoking -> cancer", 0)
     theirs = causal.CausalModel(bn, [("genes", ["smoking", "cancer"])], True)
     assert causal.causalImpact(theirs, on="cancer", doing="smoking")[1] is None
-    with pytest.raises(cp.CounterpaneError, match="not identified"):
+    with raises(cp.CounterpaneError, about="identified"):
         cp.effect(model, "smoking", "cancer", graph="smoking -> cancer; smoking <-> cancer")
 
 

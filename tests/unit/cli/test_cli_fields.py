@@ -41,7 +41,9 @@ def test_fields_are_learned_shown_and_saved(run, tmp_path: Path, method: str) ->
     facts = json.loads(out)
     assert facts["method"] == method
     assert len(facts["edges"]) == len({frozenset(edge) for edge in model.graph.edges})
-    assert ("n_tests" in facts) == (method in ("pfmn", "gsimn", "gsmn", "pc", "fci"))
+    assert ("n_tests" in facts) == (
+        method in ("pfmn", "particle-filter", "gsimn", "gsmn", "pc", "fci")
+    )
     code, out, _ = run("query", "m.cp", "survived", "-g", "sex=female", "-g", "age=adult",
                        "-g", "status=crew", "--json")  # fmt: skip
     assert code == 0

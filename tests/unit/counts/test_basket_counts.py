@@ -9,7 +9,8 @@ import scipy.sparse as sparse
 import counterpane as cp
 from counterpane.counts.baskets import BasketCounts
 from counterpane.errors import ParameterError
-from counterpane.learners.order import Relatives, intrinsic_order
+from counterpane.learners.order import intrinsic_order
+from counterpane.learners.partners import Partners
 from counterpane.models.arrays import arrays_of
 from error_checks import raises
 
@@ -50,9 +51,9 @@ def test_counts(both):
 def test_relatives(both, k):
     source, table = BasketCounts(both[0]), cp.MemoryCounts(both[1])
     order = intrinsic_order(source)
-    expected = Relatives(table, k, order=order).of(0, 30, None)
-    assert Relatives(source, k, order=order).of(0, 30, None).tolist() == expected.tolist()
-    assert Relatives(source, k, order=order).of(9, 14, None).tolist() == expected[9:14].tolist()
+    expected = Partners(table, k, order=order).of(0, 30, None)
+    assert Partners(source, k, order=order).of(0, 30, None).tolist() == expected.tolist()
+    assert Partners(source, k, order=order).of(9, 14, None).tolist() == expected[9:14].tolist()
 
 
 def test_trees_and_fields_are_those_of_the_table(both):

@@ -16,6 +16,7 @@ from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork
 from counterpane.models.base import Model
 from counterpane.storage import load
+from error_checks import raises
 from reference.plain_files import uncommented
 
 SUFFIXES = sorted(s for s, found in FORMAT_OF.items() if found.name != "libra")
@@ -63,21 +64,21 @@ def test_a_name_without_suffix_is_native(tmp_path):
 
 
 def test_an_unknown_suffix_names_the_known_ones(tmp_path):
-    known = r"\.cp, \.bif, \.xmlbif, \.bifxml, \.xml, \.uai, \.net, \.xdsl, \.bn"
+    known = ("cp", "bif", "xmlbif", "bifxml", "xml", "uai", "net", "xdsl", "bn")
     for name in ("net.dne", "net.dne.gz"):
-        with pytest.raises(
-            ParameterError, match=rf"cannot be saved as '\.dne'; known.*: {known}, e"
-        ):
+        with raises(ParameterError, about="'.dne'") as caught:
             small_network().save(tmp_path / name)
+        assert all(f" .{suffix}," in str(caught.value) for suffix in known)
     (tmp_path / "net.dne").write_text("network unknown { }")
-    with pytest.raises(FileFormatError, match=rf"{known}, \.cn, \.dn, \.mn are read"):
+    with raises(FileFormatError, about="net.dne") as caught:
         load(tmp_path / "net.dne")
+    assert all(f".{suffix}," in str(caught.value) for suffix in known)
 
 
 def test_a_model_that_is_no_bayesian_network_is_only_saved_as_native(tmp_path, monkeypatch):
     monkeypatch.setattr(BayesianNetwork, "_network", Model._network)
     small_network().save(tmp_path / "net.cp")
-    with pytest.raises(ParameterError, match=r"as '\.bif'; known suffixes: \.cp, each"):
+    with raises(ParameterError, about="'.bif'"):
         small_network().save(tmp_path / "net.bif")
 
 
@@ -140,9 +141,7 @@ def test_a_zip_bomb_stops_at_the_limit(suffix, tmp_path, monkeypatch):
     start = b"<smile>" if suffix == ".xdsl" else b"<BIF>" if suffix == ".xml" else b""
     (tmp_path / f"bomb{suffix}.gz").write_bytes(gzip.compress(start + b" \n" * 2**24))
     tracemalloc.start()
-    with pytest.raises(
-        FileFormatError, match=r"holds more than 4,194,304 bytes|unpacks to more than 200"
-    ):
+    with raises(FileFormatError, about="200"):
         load(tmp_path / f"bomb{suffix}.gz")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -201,17 +200,17 @@ def test_long_lists_and_names_are_refused_without_a_long_search(tmp_path):
     one = "variable v { type discrete [ %d ] { %s }; }"
     long = "name" * 8_000
     for text, words in (
-        (one % (60_001, states + ", s59999"), "the state 's59999' more than once"),
-        (one % (70_000, states + ", t" * 10_000), "lists more than 65535 names"),
+        (one % (60_001, states + ", s59999"), "'s59999'"),
+        (one % (70_000, states + ", t" * 10_000), "65535 names"),
         (
             one.replace("e v", f"e {long}") % (1, "a") + f"probability ( m{long} ) {{ }}",
-            "is not known",
+            "net.bif",
         ),
-        ("variable v { type discrete [1] { a }; }" * 20_000, "20000 variables are declared"),
-        (one % (1, "x" * 2_000_000), "is longer than 1,048,576 characters"),
+        ("variable v { type discrete [1] { a }; }" * 20_000, "20000 variables"),
+        (one % (1, "x" * 2_000_000), "1,048,576 characters"),
     ):
         (tmp_path / "net.bif").write_text(text)
-        with pytest.raises(FileFormatError, match=words) as caught:
+        with raises(FileFormatError, about=words) as caught:
             load(tmp_path / "net.bif")
         assert len(str(caught.value)) < 700
 
@@ -221,7 +220,7 @@ def test_parents_without_choice_do_not_exceed_the_axes_of_an_array(tmp_path):
     text = "".join(f"variable {n} {{ type discrete [1] {{ a }}; }}" for n in names)
     text += f"probability ( v0 | {', '.join(names[1:])} ) {{ default 1; }}"
     (tmp_path / "net.bif").write_text(text)
-    with pytest.raises(FileFormatError, match="or 64 axes"):
+    with raises(FileFormatError, about="64 axes"):
         load(tmp_path / "net.bif")
 
 
@@ -235,7 +234,7 @@ def test_a_failed_save_leaves_the_old_file_alone(suffix, tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(files.os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with raises(OSError, about="disk"):
         small_network().save(path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == [path.name]
@@ -245,7 +244,7 @@ def test_a_failed_save_leaves_the_old_file_alone(suffix, tmp_path, monkeypatch):
 def test_names_that_no_text_holds(suffix, tmp_path):
     schema = Schema([Variable("half \ud800", ("a\x01", "b\ufffe"))])
     network = BayesianNetwork(schema, Dag(1), [[0.5, 0.5]])
-    with pytest.raises(ParameterError, match=r"cannot hold; rename it, or save with plain names"):
+    with raises(ParameterError, about="'half \\ud800'"):
         network.save(tmp_path / f"net{suffix}", plain_names=False)
     assert os.listdir(tmp_path) == []
     network.save(tmp_path / f"net{suffix}")

@@ -12,6 +12,7 @@ from counterpane.errors import FileFormatError, ParameterError
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork
 from counterpane.storage import load
+from error_checks import raises
 from reference.plain_files import uncommented
 
 GOOD = """// a comment
@@ -117,9 +118,7 @@ def test_a_text_cut_anywhere_is_refused_or_incomplete(parsed):
 
 
 def test_a_table_whose_columns_do_not_sum_to_one_is_refused_by_name(parsed):
-    with pytest.raises(
-        FileFormatError, match=r"line 17: P\(a/b \| smoke er=yes, often\) sums to 0.3; 1 is"
-    ):
+    with raises(FileFormatError, about=("er=yes", "line 17")):
         parsed(GOOD.replace("0.1 0.2 0.9 0.8", "0.1 0.9 0.2 0.8"))
 
 
@@ -127,7 +126,7 @@ def test_a_table_that_would_not_fit_is_refused_before_it_is_allocated(parsed):
     names = [f"v{i}" for i in range(30)]
     text = "".join(f"variable {n} {{ type discrete [2] {{ a, b }}; }}" for n in names)
     text += f"probability ( v0 | {', '.join(names[1:])} ) {{ default 0.5 0.5; }}"
-    with pytest.raises(FileFormatError, match="line 1: with 29 parents of 'v0' the tables have"):
+    with raises(FileFormatError, about=("'v0'", "line 1")):
         parsed(text)
 
 
@@ -179,7 +178,7 @@ def test_plain_names_are_plain_and_distinct(tmp_path):
 
 def test_states_that_share_a_text_cannot_be_written_as_they_are(tmp_path):
     schema = Schema([Variable("v", (1, "1"))])
-    with pytest.raises(ParameterError, match="states of 'v' are not distinct"):
+    with raises(ParameterError, about="'v'"):
         BayesianNetwork(schema, Dag(1), [[0.5, 0.5]]).save(tmp_path / "net.bif", plain_names=False)
     assert list(tmp_path.iterdir()) == []
     BayesianNetwork(schema, Dag(1), [[0.5, 0.5]]).save(tmp_path / "net.bif")
@@ -194,10 +193,10 @@ def test_damaged_files_are_refused(tmp_path):
         with pytest.raises(FileFormatError):
             load(path)
     (tmp_path / "net.bif").write_bytes(GOOD.encode("utf-16"))
-    with pytest.raises(FileFormatError, match="not UTF-8 text"):
+    with raises(FileFormatError, about="net.bif"):
         load(tmp_path / "net.bif")
     (tmp_path / "empty.bif").write_bytes(b"")
-    with pytest.raises(FileFormatError, match="0 variables are declared"):
+    with raises(FileFormatError, about="0 variables"):
         load(tmp_path / "empty.bif")
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from counterpane.errors import FileFormatError
 from counterpane.storage import load
+from error_checks import raises
 
 GOOD = """% a comment; with ) marks
 net
@@ -58,7 +59,7 @@ def test_all_of_the_grammar_is_read(parsed):
 def test_a_class_around_it_is_passed_over(parsed):
     start = GOOD.index("node smoke")
     check_good(parsed(f"class Lungs {{ inputs = (); outputs = (lung);\n{GOOD[start:]} }}"))
-    with pytest.raises(FileFormatError, match="ends inside a class"):
+    with raises(FileFormatError, about="text.net"):
         parsed(f"class Lungs {{ inputs = ();\n{GOOD[start:]}")
 
 
@@ -107,7 +108,7 @@ def test_errors_name_the_line(parsed, old, new, line, words):
 
 def test_a_cycle_is_refused(parsed):
     text = GOOD.replace("(smoke) { data = (0.25 0.75); }", "(smoke | lung) { data = (1 0 1 0); }")
-    with pytest.raises(FileFormatError, match="line 12: the parents of 'lung', 'smoke' form a cyc"):
+    with raises(FileFormatError, about=("'lung'", "'smoke'")):
         parsed(text)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from counterpane.errors import FileFormatError
 from counterpane.storage import load
+from error_checks import raises
 
 GOOD = """BAYES
 3
@@ -90,15 +91,15 @@ def test_errors_name_the_line(parsed, old, new, line, words):
 
 def test_cycles_and_second_tables_are_refused(parsed):
     text = "BAYES 2 2 2 2 2 1 0 2 0 1  4 .5 .5 .5 .5  4 .5 .5 .5 .5"
-    with pytest.raises(FileFormatError, match="the parents of 'x0', 'x1' form a cycle"):
+    with raises(FileFormatError, about=("'x0'", "'x1'")):
         parsed(text)
-    with pytest.raises(FileFormatError, match="the table of 'x0' comes or names a variable twice"):
+    with raises(FileFormatError, about="'x0'"):
         parsed("BAYES 2 2 2 2 1 0 1 0 2 .5 .5 2 .5 .5")
-    with pytest.raises(FileFormatError, match="the table of 'x0' comes or names a variable twice"):
+    with raises(FileFormatError, about="'x0'"):
         parsed("BAYES 2 2 2 2 2 0 0 1 1 4 1 0 0 1 2 .5 .5")
 
 
 def test_a_table_that_would_not_fit_is_refused_before_it_is_read(parsed):
     scope = " ".join(map(str, range(30)))
-    with pytest.raises(FileFormatError, match="table 0 would have more than 67,108,864 cells"):
+    with raises(FileFormatError, about=("table 0", "67,108,864 cells")):
         parsed(f"BAYES 30 {'2 ' * 30} 30 " + f"30 {scope} " * 30 + "1073741824 0.5 0.5")

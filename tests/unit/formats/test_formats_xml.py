@@ -13,6 +13,7 @@ from counterpane.formats import xml_networks
 from counterpane.graphs import Dag
 from counterpane.models import BayesianNetwork
 from counterpane.storage import load
+from error_checks import raises
 from reference.plain_files import uncommented
 
 XMLBIF = """<?xml version="1.0" encoding="US-ASCII"?>
@@ -203,7 +204,7 @@ def test_what_could_swell_or_reach_out_is_refused(parsed, text, words):
 
 def test_a_record_holds_only_so_many_elements(parsed, monkeypatch):
     monkeypatch.setattr(xml_networks, "MAX_ELEMENTS", 1000)
-    with pytest.raises(FileFormatError, match="too many elements"):
+    with raises(FileFormatError, about="text.xml"):
         parsed("<BIF><NETWORK><VARIABLE>" + "<OUTCOME/>" * 1001)
 
 
@@ -211,7 +212,7 @@ def test_defaults_of_a_dtd_are_not_multiplied(parsed):
     text = f'<!DOCTYPE BIF [<!ATTLIST OUTCOME a CDATA "{"x" * 100_000}">]>'
     text += "<BIF><NETWORK><VARIABLE>" + "<OUTCOME/>" * 20_000
     tracemalloc.start()
-    with pytest.raises(FileFormatError, match="cut short"):
+    with raises(FileFormatError, about="text.xml"):
         parsed(text)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -221,7 +222,7 @@ def test_defaults_of_a_dtd_are_not_multiplied(parsed):
 def test_names_that_xdsl_cannot_hold(tmp_path):
     schema = Schema([Variable("two words", ("a b", "c")), Variable("two_words", ("a", "b"))])
     network = BayesianNetwork(schema, Dag(2, [(0, 1)]), [[0.5, 0.5], [[0.5, 0.5], [1, 0]]])
-    with pytest.raises(ParameterError, match="'two words', which this format cannot hold; rename"):
+    with raises(ParameterError, about="'two words'"):
         network.save(tmp_path / "net.xdsl", plain_names=False)
     assert list(tmp_path.iterdir()) == []
     network.save(tmp_path / "net.xdsl")

@@ -12,6 +12,7 @@ from counterpane.errors import TableSizeError
 from counterpane.features import Blanket, Potential
 from counterpane.inference import ExactRun, Limits, map_query, marginal
 from counterpane.inference.sampling import draw_states
+from error_checks import raises
 
 
 def test_a_thousand_factors_do_not_underflow():
@@ -148,5 +149,5 @@ def check_draws(cards, potentials, evidence, memory):
 def test_draws_that_need_too_much_memory_are_refused_before_it_is_taken():
     potentials = [Potential(pair, np.eye(2)) for pair in itertools.combinations(range(24), 2)]
     run = ExactRun(potentials, [2] * 24, {}, every=range(24), limits=Limits(memory=1e6))
-    with pytest.raises(TableSizeError, match="of memory"):
+    with raises(TableSizeError, about="memory"):
         run.draws(2, np.random.default_rng(0))

@@ -10,6 +10,7 @@ from counterpane.errors import EvidenceError, ParameterError, TableSizeError
 from counterpane.features import Blanket, Potential, Rules, Tree
 from counterpane.inference import gibbs, gibbs_tables
 from counterpane.inference.gibbs import Gibbs, Sampler
+from error_checks import raises
 from reference import sampling_reference as reference
 
 CARDS = (2, 3, 1, 2, 4, 2)
@@ -218,7 +219,7 @@ def test_conditionals_that_contradict_each_other_are_refused():
         .tolist()
         == [[1] * 5] * 2
     )
-    with pytest.raises(EvidenceError, match="no row of positive probability"):
+    with raises(EvidenceError, about="positive"):
         Sampler(Blanket.of_conditionals([2, 2], [[one], [none]])).draw(5, {}, settings=Gibbs())
 
 
@@ -235,9 +236,9 @@ def test_a_possible_start_is_found_among_many_impossible_ones():
     assert ((steps == 0) | (steps == 1)).all()
     assert (drawn[3] == 1).all()
     assert (drawn[11] == 2).all()
-    with pytest.raises(EvidenceError, match=r"no row of positive probability.*Gibbs\(start=…\)"):
+    with raises(EvidenceError, about="Gibbs"):
         sampler.draw(5, {0: 2, 5: 0}, settings=Gibbs())
-    with pytest.raises(EvidenceError, match="row 1: no row of positive probability"):
+    with raises(EvidenceError, about="row 1"):
         sampler.rows([0, 5], np.array([[0, 2], [2, 0]]), settings=Gibbs(n_samples=5))
 
 
@@ -262,11 +263,11 @@ def test_deterministic_networks_and_impossible_models():
     assert found[1].probabilities.tolist() == [1.0, 0.0]
     assert found[1].standard_errors.tolist() == [0.0, 0.0]
     assert found[1].effective_size.tolist() == [80.0, 80.0]
-    with pytest.raises(EvidenceError, match="no row of positive probability"):
+    with raises(EvidenceError, about="positive"):
         Sampler(blanket_of(copies, [], (2, 2))).marginals({1: 1}, settings=Gibbs())
-    with pytest.raises(EvidenceError, match="every row the weight zero"):
+    with raises(EvidenceError, about="weight"):
         Sampler(blanket_of([], [(-np.inf, [])], (2, 2)))
-    with pytest.raises(EvidenceError, match="no row of positive probability"):
+    with raises(EvidenceError, about="positive"):
         Sampler(blanket_of(copies, [], (2, 2))).marginals(
             {}, {0: np.array([0, 1])}, settings=Gibbs()
         )
@@ -300,7 +301,7 @@ def test_bad_settings(settings):
 
 def test_too_large_an_answer_is_refused_before_anything_is_allocated():
     sampler = Sampler(blanket_of([], [], (2,) * 40))
-    with pytest.raises(TableSizeError, match="the answer has 1,099,511,627,776 cells"):
+    with raises(TableSizeError, about="1,099,511,627,776 cells"):
         sampler.joint(range(40), {}, settings=Gibbs())
 
 

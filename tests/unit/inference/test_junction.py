@@ -16,6 +16,7 @@ from counterpane.graphs import Dag
 from counterpane.inference import CliqueTree, JunctionMarginals, calibration, query_rows
 from counterpane.inference.sampling import answer_interval, draw_dirichlet_logs
 from counterpane.models import BayesianNetwork
+from error_checks import raises
 
 N_WIDE = 40
 
@@ -63,10 +64,7 @@ def test_what_is_too_wide_is_refused_before_anything_is_allocated(wide):
     ]
     for ask in questions:
         tracemalloc.start()
-        with pytest.raises(
-            TableSizeError,
-            match=r"((s|minutes) are allowed|cells \(width 3\d\)).* estimate by method='gibbs'",
-        ):
+        with raises(TableSizeError, about="method='gibbs'"):
             ask()
         assert tracemalloc.get_traced_memory()[1] < 2**25
         tracemalloc.stop()
@@ -171,5 +169,5 @@ def test_intervals_follow_the_beta_distribution():
     assert abs(mean[0] - 0.3) < 0.005
     np.testing.assert_allclose([low[0], high[0]], [0.3 - 1.64 * sd, 0.3 + 1.64 * sd], atol=0.01)
     for level, draws in [(0.0, 10), (1.0, 10), (0.5, 1)]:
-        with pytest.raises(ParameterError, match="between 0 and 1, and 2 draws"):
+        with raises(ParameterError, about="2 draws"):
             answer_interval(families, np.array([2]), [0], {}, level=level, draws=draws, rng=rng)

@@ -10,6 +10,7 @@ import pytest
 from counterpane.errors import EvidenceError, ParameterError
 from counterpane.features import Blanket, Potential, Rules, Tree
 from counterpane.inference.mean_field import MeanField, mean_field
+from error_checks import raises
 from reference import sampling_reference as reference
 
 CARDS = (2, 3, 1, 2)
@@ -76,20 +77,20 @@ def test_conditionals_one_by_one_have_no_bound():
 
 def test_zeros_are_right_or_refused():
     copy = Potential((0, 1), [[0.0, -np.inf], [-np.inf, 0.0]])
-    with pytest.raises(EvidenceError, match="variable 0 has no possible state if all variables"):
+    with raises(EvidenceError, about="variable 0"):
         mean_field(Blanket([2, 2], [copy]), {})
-    with pytest.raises(EvidenceError, match="'a' has no possible state"):
+    with raises(EvidenceError, about="'a'"):
         mean_field(Blanket([2, 2], [copy]), {}, names=["a", "b"])
     found = mean_field(Blanket([2, 2], [copy]), {1: 1})
     assert found.marginals[0].tolist() == [0.0, 1.0]
     assert found.log_weight == 0.0
-    with pytest.raises(EvidenceError, match="the evidence has no possible state"):
+    with raises(EvidenceError, about="possible"):
         mean_field(Blanket([2, 2], [copy]), {0: 0, 1: 1})
 
 
 @pytest.mark.parametrize("settings", [{"max_iter": 0}, {"tolerance": 0.0}, {"max_iter": 1.5}])
 def test_bad_settings(settings):
-    with pytest.raises(ParameterError, match="whole number from 1 and a positive tolerance"):
+    with raises(ParameterError, about="tolerance"):
         MeanField(**settings)
 
 

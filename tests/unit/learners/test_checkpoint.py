@@ -18,6 +18,7 @@ from counterpane.learners.checkpoint import (
     write_checkpoint,
 )
 from counterpane.typing import Bools, Codes, Floats, Ints, Words
+from error_checks import raises
 
 SCHEMA = Schema.from_cards([2, 3])
 KEY = {"learner": "Nested"}
@@ -135,9 +136,9 @@ def test_a_forged_file_is_refused(tmp_path, change):
     path = tmp_path / "state.cp"
     content = written(path, later())
     write_native(path, content._replace(note=content.note | change))
-    with pytest.raises(FitError, match=r"state\.cp' is damaged"):
+    with raises(FitError, about="state.cp"):
         read_checkpoint(path, SCHEMA, KEY, fresh(), Nested, accept)
     note = {name: value for name, value in content.note.items() if name not in change}
     write_native(path, content._replace(note=note))
-    with pytest.raises(FitError, match=r"state\.cp' is damaged"):
+    with raises(FitError, about="state.cp"):
         read_checkpoint(path, SCHEMA, KEY, fresh(), Nested, accept)

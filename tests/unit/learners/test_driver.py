@@ -18,7 +18,7 @@ from counterpane.learners import driver as driver_module
 from counterpane.learners.driver import Driver, Search, StoppedEarly
 from counterpane.models import BayesianNetwork
 from counterpane.progress import Control, Stopped, TextBar
-from error_checks import raises
+from error_checks import raises, warns
 
 SCHEMA = Schema.from_cards([2, 3])
 
@@ -111,7 +111,7 @@ def test_a_search_that_is_done_takes_no_step():
 def test_the_time_limit_returns_the_best_so_far():
     slow = RandomWalk(10**9, before=lambda step: time.sleep(0.002))
     began = time.monotonic()
-    with pytest.warns(StoppedEarly, match=r"walking was stopped \(time limit\) after \d+ steps"):
+    with warns(StoppedEarly, about="walking"):
         outcome = Driver(SCHEMA, time_limit=0.05).run(slow, "walking")
     assert time.monotonic() - began < 5
     assert outcome.stopped == "time limit"
@@ -127,7 +127,7 @@ def test_a_step_may_stop_by_its_control():
                     ctl.report("inside a step", 0, None)
             return super().step(state, ctl)
 
-    with pytest.warns(StoppedEarly, match="time limit"):
+    with warns(StoppedEarly, about="time limit"):
         outcome = Driver(SCHEMA, time_limit=0.05).run(Long(), "walking")
     assert outcome.state.steps == 2
 
@@ -225,7 +225,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path, schema, fingerprint
     known = {"data": "abc", "parameters": {"score": "bic"}}
     interrupted(3, fingerprint=known, checkpoint=path)
     before = path.read_bytes()
-    with pytest.raises(FitError, match=r"walk\.cp' is not a checkpoint of this learner"):
+    with raises(FitError, about="walk.cp"):
         Driver(schema, fingerprint, checkpoint=path).run(RandomWalk(), "walking")
     assert path.read_bytes() == before
 
@@ -239,7 +239,7 @@ def test_a_damaged_checkpoint_is_refused_and_left(tmp_path, damage):
         data[len(data) // 2] ^= 1
     damaged = {"cut": data[:-40], "flipped": data, "foreign": b"a text of mine\n", "empty": b""}
     path.write_bytes(damaged[damage])
-    with pytest.raises(FileFormatError, match=r"walk\.cp"):
+    with raises(FileFormatError, about="walk.cp"):
         Driver(SCHEMA, checkpoint=path).run(RandomWalk(), "walking")
     assert path.read_bytes() == damaged[damage]
 
@@ -248,7 +248,7 @@ def test_a_model_is_no_checkpoint(tmp_path):
     path = tmp_path / "model.cp"
     BayesianNetwork(SCHEMA, Dag(2, []), [[0.5, 0.5], [0.2, 0.3, 0.5]]).save(path)
     before = path.read_bytes()
-    with pytest.raises(FitError, match=r"model\.cp' is not a checkpoint"):
+    with raises(FitError, about="model.cp"):
         Driver(SCHEMA, checkpoint=path).run(RandomWalk(), "walking")
     assert path.read_bytes() == before
 

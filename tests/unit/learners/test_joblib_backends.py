@@ -89,7 +89,7 @@ def test_arrays_that_joblib_maps_from_files(name):
         assert learned(name, "small") == alone(name, "small")
 
 
-def test_relatives_by_bits():
+def test_partners_by_bits():
     with joblib.parallel_config(backend="loky"):
         assert learned("hybrid", "binary") == alone("hybrid", "binary")
 

@@ -16,6 +16,7 @@ from counterpane.learners import StoppedEarly
 from counterpane.learners.driver import Driver
 from counterpane.learners.parameters import EMSearch, fit_parameters_em
 from counterpane.progress import Control
+from error_checks import raises
 
 DAG = Dag(4, [(0, 1), (0, 2), (1, 3), (2, 3)])
 CARDS = [2, 3, 2, 2]
@@ -130,5 +131,5 @@ def test_stopped_and_resumed(tmp_path: Path) -> None:
     again = fit_parameters_em(table, DAG, **options, checkpoint=path)
     for ours, theirs in zip(again.tables, whole.tables, strict=True):
         assert (ours == theirs).all()
-    with pytest.raises(ParameterError, match="max_steps=0"):
+    with raises(ParameterError, about="max_steps=0"):
         fit_parameters_em(table, DAG, max_steps=0)

@@ -108,11 +108,11 @@ def test_frames_by_name_and_what_is_not_there():
     proba = found.predict_proba(frame, "kind")
     assert proba[0] == pytest.approx(by_hand(found.members, 1, 0.5))
     assert proba[1] == pytest.approx(by_hand(found.members, 2, np.nan))
-    with pytest.raises(ParameterError, match=r"keeps no training rows.*\(color\)"):
+    with raises(ParameterError, about="color"):
         found.predict_proba(frame.drop(columns="color"))
     with raises(ParameterError, parameter="target", value="color"):
         found.predict_proba(frame, "color")
-    with pytest.raises(DataError, match="no columns"):
+    with raises(DataError, about="columns"):
         found.predict_proba({})
 
 
@@ -122,13 +122,13 @@ def test_queries():
     assert answer.probabilities == pytest.approx(by_hand(found.members, 0, 1.0))
     assert answer.names == ("kind",)
     assert answer.basis is None
-    with pytest.raises(ParameterError, match=r"keeps no training rows.*\(color, price\)"):
+    with raises(ParameterError, about="(color, price)"):
         found.query(["kind"])
-    with pytest.raises(ParameterError, match=r"keeps no training rows.*\(price\)"):
+    with raises(ParameterError, about="price"):
         found.query(["kind"], {"color": "red", "price": "<1"})
     with raises(StateError, parameter="color", value="green"):
         found.query("kind", {"color": "green", "price": 1.0})
-    with pytest.raises(ParameterError, match=r"knows only P\(kind \| other columns\)"):
+    with raises(ParameterError, about="kind"):
         found.query("color", {"kind": "no"})
     with raises(UnknownNameError, parameter="column", value="colour"):
         found.query("kind", {"colour": "red"})
@@ -168,7 +168,7 @@ def test_saved_and_loaded_bit_for_bit(tmp_path):
     codes, numbers = np.array([[0, 1, 2], [0, 0, 0]]), np.array([[0.5, 1.0, np.nan]])
     assert (again.log_proba(codes, numbers) == found.log_proba(codes, numbers)).all()
     assert repr(again) == "AdditiveClassifier(3 interactions of 2 columns, class 'kind')"
-    with pytest.raises(ParameterError, match=r"saved as '.bif'"):
+    with raises(ParameterError, about="'.bif'"):
         found.save(tmp_path / "model.bif")
 
 
@@ -205,14 +205,14 @@ def test_nonsense_in_a_file_is_refused(tmp_path, monkeypatch, name, change):
     arrays[name] = change(arrays[name])
     monkeypatch.setattr("counterpane.models.base.arrays_of", lambda _: arrays)
     found.save(tmp_path / "bad.cp")
-    with pytest.raises(FileFormatError, match="holds no valid model"):
+    with raises(FileFormatError, about="bad.cp"):
         cp.load(tmp_path / "bad.cp")
 
 
 def test_members_must_fit_the_schema():
-    with pytest.raises(ParameterError, match="make no model"):
+    with raises(ParameterError, about="model"):
         AdditiveClassifier(SCHEMA, [], 9.0)
-    with pytest.raises(ScopeError, match="the schema has 1 and 2"):
+    with raises(ScopeError, about="schema"):
         AdditiveClassifier(Schema.from_cards([2, 2]), [member(0)], 9.0)
 
 
@@ -226,7 +226,7 @@ def test_a_table_is_predicted_as_its_frame_is():
 
 @pytest.mark.parametrize("share", [-0.1, 1e308, np.inf, np.nan])
 def test_shares_that_no_pool_has_are_refused(share):
-    with pytest.raises(ParameterError, match="from 0 to 1,000,000, is needed"):
+    with raises(ParameterError, about="1,000,000"):
         model(shares=np.array([0.5, share]))
 
 

@@ -20,7 +20,7 @@ from counterpane.inference.certainty import InexactAnswer
 from counterpane.inference.gibbs import Gibbs
 from counterpane.inference.map import ICM, MaxProduct
 from counterpane.inference.mean_field import MeanField
-from error_checks import raises
+from error_checks import raises, warns
 
 LONG = Gibbs(n_samples=5000)
 METHODS = ["gibbs", "mean_field", "bp", LONG, MeanField(), BeliefPropagation(damping=0.2)]
@@ -84,36 +84,36 @@ def test_every_method_is_near_where_variables_are_weakly_tied(small, method):
         assert pairs.certainty.standard_errors.shape == (2, 4)
     else:
         assert str(answer.certainty) == f"{name}, converged"
-        with pytest.raises(ParameterError, match="one variable at a time"):
+        with raises(ParameterError, about="method='gibbs'"):
             small.query(["x3", "x0"], method=method)
 
 
 @pytest.mark.slow
 def test_what_does_not_fit_is_estimated_with_a_warning(wide):
-    with pytest.raises(TableSizeError, match="method='gibbs', 'mean_field', 'bp' or 'join_graph'"):
+    with raises(TableSizeError, about=("'mean_field'", "'bp'")):
         wide.query("x7", method="exact")
-    with pytest.warns(InexactAnswer, match=r"at least .* cells .*standard errors up to .*R-hat"):
+    with warns(InexactAnswer, about="standard"):
         answer = wide.query("x7")
     assert answer[1] == pytest.approx(0.8, abs=0.05)
     assert answer.certainty.method.startswith("gibbs and ")
     with pytest.raises(TableSizeError):
         _ = answer.log_evidence
-    with pytest.warns(InexactAnswer, match="R-hat"):
+    with warns(InexactAnswer, about="R-hat"):
         assert wide.marginals({"x0": 1})["x7"][1] == pytest.approx(answer[1], abs=0.05)
-    with pytest.warns(InexactAnswer, match="standard errors up to"):
+    with warns(InexactAnswer, about="errors"):
         many = wide.query_many("x7", {"x0": [1, 0], "x1": [1, 0]})
     assert np.abs(many.probabilities[:, 1] - answer[1]).max() < 0.05
-    with pytest.warns(InexactAnswer, match="rows along Gibbs chains"):
+    with warns(InexactAnswer, about="Gibbs"):
         table = wide.sample(500, {"x3": 1}, random_state=0)
     assert (table.codes[3] == 1).all()
     assert table.codes[7].mean() == pytest.approx(0.8, abs=0.1)
-    with pytest.warns(InexactAnswer, match="not exact: .* that of no row is above"):
+    with warns(InexactAnswer, about="exact:"):
         best = wide.map_query(evidence={"x3": 1})
     assert len(best) == 39
     assert best["x7"] == 1
     with pytest.raises(TableSizeError):
         wide.map_query(["x7"], {"x3": 1}, strict=True)
-    with pytest.warns(InexactAnswer, match="not exact: "):
+    with warns(InexactAnswer, about="exact:"):
         assert wide.map_query(["x7"], {"x3": 1}) == {"x7": 1}
 
 
@@ -126,11 +126,11 @@ def test_an_estimate_is_trusted_if_sampling_and_propagation_agree():
         )
         for scale in (0.02, 3.0)
     )
-    with pytest.warns(InexactAnswer, match=r"^an exact answer"):
+    with warns(InexactAnswer, about="answer"):
         assert weak.query("x0", exact=1e-9).certainty.trusted
-    with pytest.warns(InexactAnswer, match=r"^an exact answer"):  # tempered chains are not stuck
+    with warns(InexactAnswer, about="answer"):  # tempered chains are not stuck
         assert strong.query("x0", exact=1e-9)[0] == pytest.approx(0.5, abs=0.02)
-    with pytest.warns(InexactAnswer, match=r"^not trusted"):  # the time is too short for them
+    with warns(InexactAnswer, about="trusted:"):  # the time is too short for them
         hasty = strong.query("x0", exact=1e-9, method=cp.Auto(1e-3))
     assert hasty.certainty.trusted is False
 
@@ -146,13 +146,13 @@ def test_the_same_question_has_the_same_answer(wide):
 def test_unsettled_answers_are_told():
     stuck = Potential((0, 1), [[0.0, -30.0], [-30.0, 0.0]])
     model = MarkovNetwork(Schema.from_cards([2, 2]), [stuck])
-    with pytest.warns(InexactAnswer, match="not settled .*R-hat"):
+    with warns(InexactAnswer, about="settled"):
         answer = model.query("x0", method=Gibbs(n_chains=8))
     assert not answer.certainty.converged
     tied = MarkovNetwork(model.schema, [Potential((0, 1), [[1.0, -1.0], [-1.0, 0.0]])])
-    with pytest.warns(InexactAnswer, match="bp, not converged.*larger max_iter"):
+    with warns(InexactAnswer, about="max_iter"):
         tied.query("x0", method=BeliefPropagation(max_iter=1))
-    with pytest.warns(InexactAnswer, match="mean_field, not converged"):
+    with warns(InexactAnswer, about="mean_field"):
         tied.marginals(method=MeanField(max_iter=1))
 
 
@@ -164,7 +164,7 @@ def test_the_best_row(small, method):
     best = small.map_query(evidence=evidence)
     assert small.map_query(evidence=evidence, method=method) == best
     assert small.map_query(["x4", "x0", "x2", "x3"], evidence, method=method) == best
-    with pytest.raises(ParameterError, match="2 of 4 variables are asked"):
+    with raises(ParameterError, about="4 variables"):
         small.map_query(["x0", "x3"], evidence, method=method)
 
 
@@ -210,9 +210,9 @@ def test_barren_nodes_do_not_slow_chains_down():
 def test_mixtures_answer_exactly_only(small):
     mixture = Mixture([small, small])
     assert mixture.query("x0", method="exact")[1] == pytest.approx(small.query("x0")[1])
-    with pytest.raises(ParameterError, match="a Mixture answers exactly only"):
+    with raises(ParameterError, about="Mixture"):
         mixture.query("x0", method="gibbs")
-    with pytest.raises(ParameterError, match="ask one of its models"):
+    with raises(ParameterError, about="models"):
         mixture.sample(5, method="gibbs")
     assert mixture.map_query(evidence={"x1": 0}) == small.map_query(evidence={"x1": 0})
 
@@ -232,14 +232,14 @@ def test_dependency_networks_are_sampled_without_a_warning():
     assert soft[1] == pytest.approx(0.5)
     certain = Potential((0,), [0.0, -np.inf])
     sure = cp.DependencyNetwork(model.schema, [[certain], []])
-    with pytest.raises(EvidenceError, match="rules out each state"):
+    with raises(EvidenceError, about="'x0'"):
         sure.query("x0", virtual_evidence={"x0": [0.0, 1.0]})
-    with pytest.raises(ParameterError, match="no joint distribution"):
+    with raises(ParameterError, about="distribution"):
         model.query("x0", method="exact")
-    with pytest.raises(ParameterError, match="no joint distribution"):
+    with raises(ParameterError, about="distribution"):
         model.query("x0", method="bp")
     assert set(model.map_query(method="icm").values()) in ({0}, {1})
-    with pytest.raises(ParameterError, match="no joint distribution"):
+    with raises(ParameterError, about="distribution"):
         model.map_query()
     assert isinstance(model.sample(10, random_state=0), Table)
 
@@ -258,7 +258,7 @@ def test_bad_methods(small):
     for method in (LONG, None):
         with raises(ParameterError, parameter="method"):
             small.map_query(method=method)
-    with pytest.raises(ParameterError, match="MeanField draws no rows"):
+    with raises(ParameterError, about="MeanField"):
         small.sample(5, method="mean_field")
 
 

@@ -13,6 +13,7 @@ from counterpane.features import Potential, Rules, Tree
 from counterpane.models import dependency_network
 from counterpane.models.arrays import arrays_of
 from counterpane.models.record import LearnerRecord, LearningRecord
+from error_checks import raises
 
 RECORD = LearningRecord(LearnerRecord(text="by hand"))
 
@@ -138,7 +139,7 @@ def test_what_needs_a_joint_distribution_is_refused():
         lambda: model.to_potentials(),
     ]
     for ask in refused:
-        with pytest.raises(ParameterError, match="no joint distribution; convert it with to_mark"):
+        with raises(ParameterError, about="distribution"):
             ask()
     assert model.query("c").log_evidence == 0.0
 
@@ -179,19 +180,19 @@ def test_damaged_arrays_are_refused(tmp_path, monkeypatch):
     damaged = {**arrays, "tree_sizes": np.array([2**40])}
     monkeypatch.setattr("counterpane.models.base.arrays_of", lambda _: damaged)
     model.save(tmp_path / "model.cp")
-    with pytest.raises(FileFormatError, match="holds no valid model"):
+    with raises(FileFormatError, about="model.cp"):
         cp.load(tmp_path / "model.cp")
 
 
 def test_what_does_not_fit_is_refused():
     tree = make().conditionals[0][0]
-    with pytest.raises(ScopeError, match="2 conditionals were given for 3 variables"):
+    with raises(ScopeError, about=("2 conditionals", "3 variables")):
         cp.DependencyNetwork(SCHEMA, [[], []])
-    with pytest.raises(ParameterError, match="conditional of 'b' cannot hold a str"):
+    with raises(ParameterError, about="'b'"):
         cp.DependencyNetwork(SCHEMA, [[], ["tree"], []])
-    with pytest.raises(ScopeError, match="cannot be part of the conditional of variable 1"):
+    with raises(ScopeError, about="variable 1"):
         cp.DependencyNetwork(SCHEMA, [[], [tree], []])
-    with pytest.raises(ScopeError, match="does not fit"):
+    with raises(ScopeError, about="scope=(0, 1)"):
         cp.DependencyNetwork(SCHEMA, [[Potential((0, 1), np.zeros((2, 2)))], [], []])
-    with pytest.raises(ParameterError, match=r"saved as '\.uai'; known suffixes: \.cp, \.cn, \.dn"):
+    with raises(ParameterError, about="'.uai'"):
         make().save("model.uai")

@@ -9,6 +9,7 @@ import pytest
 import counterpane as cp
 from counterpane.additive.effect_tables import effect_table, shown_range
 from counterpane.errors import ParameterError
+from error_checks import raises
 
 ROWS = 600
 
@@ -97,7 +98,7 @@ def test_axes_are_in_the_order_of_the_names(model_and_rows):
 
 def test_unknown_interactions_are_refused(model_and_rows):
     model, _ = model_and_rows
-    with pytest.raises(ParameterError, match="no interaction of class"):
+    with raises(ParameterError, about="interaction"):
         effect_table(model, ["class"])
 
 

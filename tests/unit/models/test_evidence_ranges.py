@@ -174,7 +174,7 @@ def test_without_quantiles_a_range_must_end_at_a_cut():
     plain = Variable("x", ("<2", "[2, 4)", "≥4"), (2.0, 4.0))
     assert evidence_weights(plain, cp.Range(low=4)).tolist() == [0, 0, 1]
     assert evidence_weights(plain, cp.Range(2, 3)).tolist() == [0, 0.5, 0]
-    with pytest.raises(EvidenceError, match=r"x > 5 parts the interval '≥4'.*cut \(2.0, 4.0\)"):
+    with raises(EvidenceError, about=("'≥4'", "(2.0, 4.0)")):
         evidence_weights(plain, cp.Range(low=5, include_low=False))
 
 
@@ -192,16 +192,16 @@ def test_evidence_that_says_nothing_is_refused(value, words):
 
 def test_ranges_outside_and_bad_ends_are_refused(cars):
     _, _, model = cars
-    with pytest.raises(EvidenceError, match="no value of 'mpg' lies in mpg ≥ 900; its values are"):
+    with raises(EvidenceError, about="'mpg'"):
         model.query("cheap", {"mpg": cp.Range(low=900)})
-    with pytest.raises(EvidenceError, match="no value of 'doors' lies in 9 ≤ doors < 4"):
+    with raises(EvidenceError, about="'doors'"):
         model.query("cheap", {"doors": cp.Range(9, 4)})
-    with pytest.raises(EvidenceError, match="'soon' is not a date, such as 2021-03-04, and 'sold'"):
+    with raises(EvidenceError, about=("'soon'", "'sold'")):
         model.query("cheap", {"sold": cp.Range("soon")})
     with raises(StateError, parameter="port", value="z"):
         network().query("paid", {"port": {"a", "z"}})
     for ends in ((None, None), ([1], None), (math.nan, 3)):
-        with pytest.raises(ParameterError, match="range"):
+        with raises(ParameterError, about="range"):
             cp.Range(*ends)
 
 
@@ -212,7 +212,7 @@ def test_impossible_sets_and_ranges_are_named():
         cp.Dag(2, [(0, 1)]),
         [[0.5, 0.5, 0, 0], [[1, 0], [0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]],
     )
-    with pytest.raises(EvidenceError, match=r"status in {'crew', 'third'} has probability"):
+    with raises(EvidenceError, about=("'crew'", "'third'")):
         rows.query("age", {"status": {"third", "crew"}})
 
 
@@ -225,7 +225,7 @@ def test_ranges_meet():
 
 def test_a_range_as_text_names_the_way_to_write_it():
     model = cp.ChowLiu().fit(cp.load_dataset("iris")).model_
-    with pytest.raises(cp.CounterpaneError, match=r"pass counterpane\.Range\(low=…, high=…\)"):
+    with raises(cp.CounterpaneError, parameter="petal_width", value=">2"):
         model.query("class", {"petal_width": ">2"})
-    with pytest.raises(cp.CounterpaneError, match=r"states \([^)]*\)\.?"):
+    with raises(cp.CounterpaneError, parameter="petal_width", value="wide"):
         model.query("class", {"petal_width": "wide"})

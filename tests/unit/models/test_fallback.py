@@ -13,6 +13,7 @@ from counterpane.features import Potential
 from counterpane.inference.fallback import LEAST_BIAS, pool, squared_bias
 from counterpane.inference.gibbs import Estimate
 from counterpane.models.weights import log_weight
+from error_checks import raises, warns
 
 N = 12
 
@@ -47,12 +48,12 @@ def test_strong_ties_say_first_that_they_are_not_trusted():
     at = Potential((0, 1), [[12.0, 0.0], [0.0, 12.0]])
     chain = [Potential((v, v + 1), at.log_values) for v in range(N - 1)]
     stuck = cp.MarkovNetwork(model.schema, [*chain, Potential((0,), [0.0, 0.4])])
-    with pytest.warns(cp.InexactAnswer, match=r"^not trusted: "):
+    with warns(cp.InexactAnswer, about="trusted:"):
         answer = stuck.query("x3", exact=False, method=cp.Auto(1e-3))
     assert repr(answer).startswith("not trusted: ") and "not trusted" in answer._repr_html_()
     assert answer.certainty.method == "join_graph"
     np.testing.assert_allclose(answer.probabilities, stuck.query("x3").probabilities, atol=1e-6)
-    with pytest.raises(UntrustedError, match=r"not trusted: .* strict=False\.$"):
+    with raises(UntrustedError, about="strict=False"):
         stuck.query("x3", exact=False, method=cp.Auto(1e-3), strict=True)
 
 
@@ -114,7 +115,7 @@ def test_large_batches_are_sampled_and_checked_on_some_rows(monkeypatch):
     assert many.certainty.trusted and many.certainty.difference < 0.02
     expected = weak.query_many("x3", frame).probabilities
     np.testing.assert_allclose(many.probabilities, expected, atol=0.02)
-    with pytest.warns(cp.InexactAnswer, match=r"^not trusted: "):
+    with warns(cp.InexactAnswer, about="trusted:"):
         assert repr(stuck.query_many("x3", frame, exact=False)).startswith("not trusted")
 
 
@@ -124,10 +125,10 @@ def test_the_weight_has_bounds_and_the_best_row_too():
     weight = log_weight(model, {"x0": 0})
     assert lower <= weight + 1e-9 and weight <= upper + 1e-9
     assert cp.log_weight_bounds(model, {"x0": 0}) == (weight, weight)
-    with pytest.warns(cp.InexactAnswer, match="that of no row is above"):
+    with warns(cp.InexactAnswer, about="exact:"):
         best = ring(1.0).map_query(exact=1e-9)
     assert len(best) == N
-    with pytest.warns(cp.InexactAnswer, match="not exact: .* probable one by one"):
+    with warns(cp.InexactAnswer, about="exact:"):
         assert set(ring(1.0).map_query(["x1", "x2"], exact=1e-9)) == {"x1", "x2"}
 
 

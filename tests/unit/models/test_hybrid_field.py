@@ -95,7 +95,7 @@ def test_questions_and_samples():
     assert np.allclose(sampled, NETWORK.query("x2", {"x0": 1}).probabilities, atol=0.02)
     drawn = field.sample(4000, random_state=0)
     assert np.mean(drawn.column("x0") == 1) == pytest.approx(NETWORK.query("x0", {})[1], abs=0.03)
-    with pytest.raises(ParameterError, match="no joint distribution"):
+    with raises(ParameterError, about="distribution"):
         field.score_samples(ROWS)
 
 
@@ -149,9 +149,9 @@ def test_what_is_no_field_is_refused(networks, error, message):
 
 
 def test_networks_of_other_columns_are_refused():
-    with pytest.raises(ScopeError, match="the network of 'x0' does not hold 'x0'"):
+    with raises(ScopeError, about="'x0'"):
         cp.HybridRandomField(TWO, [random_network(0, [2], [], names=["x1"]), [COIN[1]]])
-    with pytest.raises(ScopeError, match="other states than the schema"):
+    with raises(ScopeError, about="'x0'"):
         cp.HybridRandomField(TWO, [random_network(0, [3], [], names=["x0"]), [COIN[1]]])
     with raises(UnknownNameError, parameter="column", value="x7"):
         cp.HybridRandomField(TWO, [random_network(0, [2], [], names=["x7"]), [COIN[1]]])

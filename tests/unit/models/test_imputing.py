@@ -15,7 +15,7 @@ import counterpane as cp
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import DataError, ParameterError
 from counterpane.graphs import Dag
-from error_checks import raises
+from error_checks import raises, warns
 
 
 def small_network(seed=0):
@@ -200,7 +200,7 @@ def test_too_large_tables_are_filled_by_sampling_with_a_warning(monkeypatch):
     frame = {"a": [None, "a0"], "b": [None, None], "d": ["d1", "d2"], "c": ["c0", None]}
     exact = network.impute(frame, cells=True)
     monkeypatch.setattr(type(network.engine), "ask_rows", too_large)
-    with pytest.warns(cp.InexactAnswer, match=r"2\^40 cells; probabilities are estimated by Gibbs"):
+    with warns(cp.InexactAnswer, about="Gibbs"):
         cells = network.impute(frame, cells=True)
     assert calls
     for ours, sure in zip(cells, exact, strict=True):
@@ -369,7 +369,7 @@ def test_unknown_states_and_columns_stay(tmp_path):
     prior = model.query("survived")
     (cell, *_) = model.impute(frame, cells=True)
     assert cell.probability == pytest.approx(max(prior.to_dict().values()))
-    with pytest.raises(DataError, match=r"no column of the frame \('cabin'\) is a column of the"):
+    with raises(DataError, about="'cabin'"):
         model.impute({"cabin": [None]})
     for wrong in (0, 2.5, -1, 10**6):
         with raises(ParameterError, parameter="draws"):

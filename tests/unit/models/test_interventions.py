@@ -40,7 +40,7 @@ def test_do_equals_sums_over_all_rows(block: int) -> None:
         given = {v: int(rng.integers(cards[v])) for v in rest[: int(rng.integers(0, 3))]}
         truth = answer(network, [target], do, given)
         if truth is None:
-            with pytest.raises(EvidenceError, match="probability zero"):
+            with raises(EvidenceError, about="zero"):
                 model.query(f"v{target}", named(given), do=named(do))
             continue
         one = model.query(f"v{target}", named(given), do=named(do))
@@ -141,10 +141,10 @@ def test_models_without_directions_refuse() -> None:
     with raises(UnknownNameError, parameter="column", value="v9"):
         as_model(random_network(np.random.default_rng(0), 3, 1.0, 2)).query("v0", do={"v9": 0})
     field = cp.MarkovNetwork(cp.Schema.from_cards([2, 2]), [])
-    with pytest.raises(cp.CounterpaneError, match="MarkovNetwork have no directions"):
+    with raises(cp.CounterpaneError, about="MarkovNetwork"):
         field.query("x0", do={"x1": 1})
     classifier = cp.Mixture(
         [as_model(random_network(np.random.default_rng(0), 3, 1.0, 2))], fixed=True
     )
-    with pytest.raises(cp.CounterpaneError, match="no directions"):
+    with raises(cp.CounterpaneError, about="directions"):
         classifier.query("v0", do={"v1": 1})

@@ -20,6 +20,7 @@ from counterpane.features import Potential, Rules
 from counterpane.inference.certainty import InexactAnswer
 from counterpane.models import weights
 from counterpane.models.arrays import arrays_of, model_from_arrays
+from error_checks import raises, warns
 
 CARDS = (2, 3, 2, 2)
 CONDITIONS = [
@@ -149,7 +150,7 @@ def test_z_is_asked_only_where_it_is_needed():
     logs = sum(p.log_values[:, 0] if p.scope[0] == 0 else p.log_values[0] for p in parts
                if 0 in p.scope)  # fmt: skip
     np.testing.assert_allclose(answer.probabilities, np.exp(logs) / np.exp(logs).sum())
-    with pytest.raises(TableSizeError, match="an exact answer needs at least"):
+    with raises(TableSizeError, about="exact"):
         _ = answer.log_evidence
     with pytest.raises(TableSizeError):
         network.score_samples(Table(network.schema, np.zeros((n, 1), dtype=int)))
@@ -157,10 +158,10 @@ def test_z_is_asked_only_where_it_is_needed():
 
 def test_impossible_evidence():
     network = make(impossible=True)
-    with pytest.raises(EvidenceError, match="x0=0, x1=1 has probability zero"):
+    with raises(EvidenceError, about=("x0=0", "x1=1")):
         network.query("x3", {"x0": 0, "x1": 1})
     nothing = cp.MarkovNetwork(Schema.from_cards([2]), [Potential((0,), [-np.inf, -np.inf])])
-    with pytest.raises(ParameterError, match="every row the weight zero"):
+    with raises(ParameterError, about="weight"):
         _ = nothing.log_partition
 
 
@@ -186,9 +187,9 @@ def test_rules_too_wide_to_write_out():
     assert network.query("x0", {f"x{v}": 1 for v in range(1, 30)})[1] == pytest.approx(
         1 / (1 + np.exp(-1))
     )
-    with pytest.raises(TableSizeError, match="the table of the rules over the variables"):
+    with raises(TableSizeError, about="rules"):
         network.query("x0", method="exact")
-    with pytest.warns(InexactAnswer, match=r"has 1,073,741,824 cells; .* R-hat up to 1"):
+    with warns(InexactAnswer, about="1,073,741,824 cells"):
         assert network.query("x0")[1] == pytest.approx(0.5, abs=1e-6)
 
 
@@ -228,12 +229,10 @@ def test_uai(tmp_path):
     rows = Table(again.schema, joint(network)[0].T)
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(again.score_samples(rows), np.log(weights / weights.sum()))
-    with pytest.raises(
-        ParameterError, match=r"cannot be saved as '.bif'; known suffixes: .cp, .uai"
-    ):
+    with raises(ParameterError, about="'.bif'"):
         network.save(tmp_path / "net.bif")
     extreme = cp.MarkovNetwork(Schema.from_cards([2]), [Potential((0,), [0.0, -800.0])])
-    with pytest.raises(ParameterError, match=r"beyond the range of numbers.*save .* as \.cp"):
+    with raises(ParameterError, about="scope=(0,)"):
         extreme.save(tmp_path / "extreme.uai")
 
 
@@ -251,7 +250,7 @@ def test_uai_as_others_write_it(tmp_path):
     path.write_text("MARKOV 1 2 0")
     assert cp.load(path).query("x0").probabilities.tolist() == [0.5, 0.5]
     path.write_text("MARKOV 2 2 2 1  2 0 0  4 1 1 1 1")
-    with pytest.raises(FileFormatError, match="a table names a variable twice"):
+    with raises(FileFormatError, about="net.uai"):
         cp.load(path)
 
 
@@ -292,7 +291,7 @@ def test_fixed_weights_average_the_answers(tmp_path):
     assert again.fixed
     np.testing.assert_array_equal(again.query("x1", evidence).probabilities, answer.probabilities)
     assert not cp.Mixture(models).fixed
-    with pytest.raises(ParameterError, match="a mixture with fixed=True, and this one has"):
+    with raises(ParameterError, about="fixed=True"):
         cp.Mixture([mixture, models[0]])
 
 

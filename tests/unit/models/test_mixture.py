@@ -23,6 +23,7 @@ from counterpane.models import BayesianNetwork
 from counterpane.models.arrays import arrays_of
 from counterpane.models.mixture import Mixture
 from counterpane.models.record import LearnerRecord, LearningRecord
+from error_checks import raises
 
 SCHEMA = Schema.from_cards([2, 3, 2])
 ROWS = np.array(list(product(range(2), range(3), range(2)))).T
@@ -91,7 +92,7 @@ def test_the_variable_asked_may_be_missing(model):
     hidden = Table(SCHEMA, codes)
     expected = model.full_conditionals(WHOLE, ["x1"])
     assert model.full_conditionals(hidden, ["x1"]) == pytest.approx(expected, rel=1e-12)
-    with pytest.raises(DataError, match="missing"):
+    with raises(DataError, about="missing"):
         model.full_conditionals(hidden, ["x0"])
 
 
@@ -102,7 +103,7 @@ def test_rows_impossible_under_all_models():
     conditionals = np.exp(only.full_conditionals(WHOLE, ["x0", "x2"]))
     impossible = (ROWS[0] == 1) & (ROWS[2] == 1)
     assert conditionals[impossible] == pytest.approx(np.tile([1, 0, 1, 0], (3, 1)))
-    with pytest.raises(EvidenceError, match="column 'x1', row 3: no state is possible"):
+    with raises(EvidenceError, about=("'x1'", "row 3")):
         only.full_conditionals(Table(SCHEMA, ROWS[:, [0, 1, 2, 7]]), ["x1"])
 
 
@@ -122,7 +123,7 @@ def test_queries(model, joint):
     assert each["x0"].probabilities == pytest.approx(
         joint[:, 2].sum(axis=1) / joint[:, 2].sum(), rel=1e-12
     )
-    with pytest.raises(EvidenceError, match="both asked and given"):
+    with raises(EvidenceError, about="'x1'"):
         model.query("x1", {"x1": 0})
 
 
@@ -147,9 +148,9 @@ def test_evidence_shifts_the_weights():
 def test_impossible_evidence():
     never = BayesianNetwork(SCHEMA, Dag(3), [[1, 0], [0.2, 0.3, 0.5], [0.5, 0.5]])
     model = Mixture([never, never])
-    with pytest.raises(EvidenceError, match="x0=1 has probability zero"):
+    with raises(EvidenceError, about="x0=1"):
         model.query("x1", {"x0": 1, "x2": 0})
-    with pytest.raises(EvidenceError, match="x0=1 has probability zero"):
+    with raises(EvidenceError, about="x0=1"):
         model.sample(3, {"x0": 1})
     half = Mixture([never, MODELS[0]])
     assert half.query("x1", {"x0": 1}).probabilities == pytest.approx(
@@ -186,7 +187,7 @@ def test_structure(model):
     weights = {(a, b): round(d["weight"], 6) for a, b, d in graph.edges(data=True)}
     assert weights == {("x0", "x1"): 0.7, ("x1", "x2"): 0.5, ("x0", "x2"): 0.3, ("x2", "x1"): 0.2}
     assert repr(model) == "Mixture(3 models over 3 variables: BayesianNetwork)"
-    with pytest.raises(ParameterError, match="no potentials of its own"):
+    with raises(ParameterError, about="potentials"):
         model.to_potentials()
 
 
@@ -204,7 +205,7 @@ def test_what_is_refused():
         with pytest.raises(ParameterError):
             Mixture(models, weights)
     other = BayesianNetwork(Schema.from_cards([2]), Dag(1), [[0.5, 0.5]])
-    with pytest.raises(ScopeError, match="model 1 of the mixture"):
+    with raises(ScopeError, about="mixture"):
         Mixture([MODELS[0], other])
 
 
@@ -238,5 +239,5 @@ def test_saved_and_loaded_bit_for_bit(model, tmp_path):
 def test_hostile_files_are_refused(model, tmp_path, name, value):
     arrays = arrays_of(model) | {name: value}
     write_native(tmp_path / "bad.cp", Content("mixture", SCHEMA, arrays, {}))
-    with pytest.raises(FileFormatError, match="holds no valid model"):
+    with raises(FileFormatError, about="bad.cp"):
         cp.load(tmp_path / "bad.cp")

@@ -51,7 +51,7 @@ def test_answers_are_exact_and_named(model):
     assert math.isclose(pair[{"lung": True, "smoke": "yes"}], 0.03)
     assert math.isclose(pair[{"smoke": "yes"}], 0.3)
     assert math.isclose(pair.to_dict()[(True, "yes")], 0.03)
-    with pytest.raises(ParameterError, match="dictionary"):
+    with raises(ParameterError, about="dictionary"):
         pair["yes"]
 
 
@@ -68,21 +68,21 @@ def test_questions_that_make_no_sense_are_refused(model):
         model.query("smokes")
     with raises(UnknownNameError, parameter="column", value="Lung"):
         model.query("smoke", {"Lung": True})
-    with pytest.raises(EvidenceError, match="'lung' is both asked and given"):
+    with raises(EvidenceError, about="'lung'"):
         model.query(["smoke", "lung"], {"lung": True})
     for question in ([], ["lung", "lung"]):
-        with pytest.raises(ParameterError, match="each variable once"):
+        with raises(ParameterError, about="once"):
             model.query(question)
 
 
 def test_impossible_evidence_names_the_conflict_alone(model):
     evidence = {"smoke": "yes", "lung": False, "age": 20, "test": 1}
-    with pytest.raises(EvidenceError, match="evidence lung=False, test=1 has probability zero"):
+    with raises(EvidenceError, about=("lung=False", "test=1")):
         model.sample(2, evidence)
     del evidence["smoke"]
-    with pytest.raises(EvidenceError, match="evidence lung=False, test=1 has probability zero"):
+    with raises(EvidenceError, about=("lung=False", "test=1")):
         model.query("smoke", evidence)
-    with pytest.raises(EvidenceError, match="evidence lung=False, test=1 has probability zero"):
+    with raises(EvidenceError, about=("lung=False", "test=1")):
         model.map_query(evidence=evidence)
 
 
@@ -146,17 +146,17 @@ def test_bad_tables_are_refused_by_name(table, message):
 def test_parts_must_fit_together():
     two = Schema.from_cards([2, 2])
     for dag, tables in [(Dag(3), [SMOKE] * 3), (Dag(2), [SMOKE])]:
-        with pytest.raises(ScopeError, match="do not fit together"):
+        with raises(ScopeError, about="together"):
             BayesianNetwork(two, dag, tables)
     for strengths in ([1.0, 0.0], [1.0, [1.0]], [1.0, np.nan]):
-        with pytest.raises(ParameterError, match=r"strengths of P\(x1\)"):
+        with raises(ParameterError, about="strengths"):
             BayesianNetwork(two, Dag(2), [SMOKE, SMOKE], strengths)
 
 
 def test_rows_are_brought_to_one():
     model = BayesianNetwork(Schema.from_cards([3]), Dag(1), [[0.3333333, 0.3333333, 0.3333333]])
     assert model.tables[0].sum() == 1.0
-    with pytest.raises(ValueError, match="read-only"):
+    with raises(ValueError, about="read-only"):
         model.tables[0][0] = 0
 
 
@@ -176,11 +176,11 @@ def test_counts_with_tables_of_pseudo_counts():
     model = BayesianNetwork.from_counts(schema, dag, [[3, 1]], alpha=[[1.0, 3.0]])
     assert model.tables[0].tolist() == [0.5, 0.5]
     assert model.strengths[0] == 8.0
-    with pytest.raises(ParameterError, match="positive prior"):
+    with raises(ParameterError, about="'x0'"):
         BayesianNetwork.from_counts(schema, dag, [[0, 0]], equivalent_sample_size=0.0)
     with raises(ParameterError, parameter="equivalent_sample_size", value=-1.0):
         BayesianNetwork.from_counts(schema, dag, [[0, 0]], equivalent_sample_size=-1.0)
-    with pytest.raises(ScopeError, match="shape"):
+    with raises(ScopeError, about="shape"):
         BayesianNetwork.from_counts(schema, dag, [[3, 1, 2]])
 
 
@@ -188,9 +188,9 @@ def test_a_question_too_large_names_its_variables():
     n = 30
     schema = Schema.from_cards([2] * n)
     model = BayesianNetwork(schema, Dag(n), [[0.5, 0.5]] * n)
-    with pytest.raises(TableSizeError, match="'x0', 'x1'"):
+    with raises(TableSizeError, about=("'x0'", "'x1'")):
         model.query(schema.names, method="exact")
-    with pytest.raises(TableSizeError, match="the answer has 1,073,741,824 cells"):
+    with raises(TableSizeError, about="1,073,741,824 cells"):
         model.query(schema.names)
     assert len(model.map_query()) == n
 

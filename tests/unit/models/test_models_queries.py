@@ -83,12 +83,12 @@ def test_certain_virtual_evidence_is_evidence(model):
     [{"no": 1.0}, [1.0], [1.0, -1.0], [0.0, 0.0], [1.0, np.nan], [1.0, np.inf], "no", None, 0.5],
 )
 def test_bad_virtual_evidence_is_refused_by_name(model, likelihoods):
-    with pytest.raises(ParameterError, match=r"virtual evidence on .smoke. is .* 2 states"):
+    with raises(ParameterError, about="'smoke'"):
         model.query("lung", virtual_evidence={"smoke": likelihoods})
 
 
 def test_virtual_evidence_that_clashes_is_refused(model):
-    with pytest.raises(EvidenceError, match="'smoke' has both evidence and virtual evidence"):
+    with raises(EvidenceError, about="'smoke'"):
         model.query("lung", {"smoke": "no"}, virtual_evidence={"smoke": [1, 2]})
     with raises(StateError, parameter="smoke", value="maybe"):
         model.query("lung", virtual_evidence={"smoke": {"maybe": 1.0}})
@@ -101,10 +101,7 @@ def test_impossible_evidence_names_the_conflict_and_nothing_else(model):
     soft = {"lung": [1.0, 0.0]}
     for ask in (model.marginals, lambda *a, **k: model.query("smoke", *a, **k)):
         told = evidence if ask == model.marginals else {"age": 20, "test": 1}
-        with pytest.raises(
-            EvidenceError,
-            match="the evidence test=1, the virtual evidence on 'lung' has probability zero",
-        ):
+        with raises(EvidenceError, about=("'lung'", "test=1")):
             ask(told, virtual_evidence=soft)
     assert model.log_evidence(evidence, virtual_evidence=soft) == -math.inf
     assert model.log_evidence({"lung": False, "test": 1}) == -math.inf
@@ -159,15 +156,13 @@ def test_tables_and_arrays_are_rows_too(model):
     assert answers.probabilities.shape == part.probabilities.shape == (300, 2)
     array = np.array([["no", True, "old", 0]], dtype=object)
     assert math.isclose(model.query_many("lung", array)[0][True], 0.001 / (0.99 + 0.001))
-    with pytest.raises(ValueError, match="read-only"):
+    with raises(ValueError, about="read-only"):
         answers.probabilities[0] = 0.5
 
 
 def test_impossible_rows_are_named_or_answered_by_the_prior(model):
     frame = {"test": [0, 1, 1], "lung": [True, True, False], "age": [20, 20, 20]}
-    with pytest.raises(
-        EvidenceError, match=r"row 2: the evidence test=1, lung=False has .* impossible='prior'"
-    ):
+    with raises(EvidenceError, about=("test=1", "lung=False")):
         model.query_many("smoke", frame)
     answers = model.query_many("smoke", frame, impossible="prior")
     assert answers.log_evidence[2] == -math.inf
@@ -178,11 +173,11 @@ def test_impossible_rows_are_named_or_answered_by_the_prior(model):
 
 
 def test_frames_that_say_nothing_are_refused(model):
-    with pytest.raises(DataError, match="no column of the frame"):
+    with raises(DataError, about="frame"):
         model.query_many("smoke", {"Lung": [True], "smoke": ["no"]})
     with raises(StateError, parameter="smoke", value="perhaps"):
         model.query_many("lung", {"smoke": ["no", "perhaps"]})
-    with pytest.raises(ParameterError, match="each variable once"):
+    with raises(ParameterError, about="'lung'"):
         model.query_many(["lung", "lung"], FRAME)
 
 
@@ -214,14 +209,14 @@ def test_weighted_samples_stand_for_the_posterior(model):
     plain = model.sample(100, random_state=3, weighted=True)
     assert plain.total_weight == 100
     assert np.array_equal(plain.codes, model.sample(100, random_state=3).codes)
-    with pytest.raises(EvidenceError, match="none of 50 rows agrees"):
+    with raises(EvidenceError, about="50 rows"):
         model.sample(50, {"lung": False, "test": 1}, random_state=0, weighted=True)
     with raises(ParameterError, parameter="n", value=0):
         model.sample(0, weighted=True)
 
 
 def test_intervals_need_strengths_and_narrow_with_them(model):
-    with pytest.raises(ParameterError, match="how certain its tables are"):
+    with raises(ParameterError, about="certain"):
         query_interval(model, "smoke")
     widths = []
     for size in (20.0, 2000.0):
@@ -235,5 +230,5 @@ def test_intervals_need_strengths_and_narrow_with_them(model):
         again = query_interval(sure, "smoke", {"test": 1}, draws=400, random_state=0)
         assert again.lower["yes"] == found.lower["yes"]
     assert widths[1] < widths[0] / 3
-    with pytest.raises(EvidenceError, match="probability zero"):
+    with raises(EvidenceError, about="lung=False"):
         query_interval(sure, "smoke", {"lung": False, "test": 1})

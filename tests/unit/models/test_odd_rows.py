@@ -14,6 +14,7 @@ import counterpane as cp
 from counterpane.data.schema import Schema, Variable
 from counterpane.errors import DataError, ParameterError
 from counterpane.graphs import Dag
+from error_checks import raises
 from unit.models.test_imputing import given, joint_table, small_network
 
 NETWORKS = Path(os.environ.get("COUNTERPANE_DATA", "")) / "networks"
@@ -145,14 +146,14 @@ def test_a_dependency_network_uses_its_conditionals():
 
 def test_wrong_input_is_told():
     model = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
-    with pytest.raises(DataError, match=r"no column of the frame \('cabin'\)"):
+    with raises(DataError, about="'cabin'"):
         model.odd_rows({"cabin": ["a"]})
     for method in (model.odd_rows, model.impute):
-        with pytest.raises(DataError, match="the table has no rows"):
+        with raises(DataError, about="rows"):
             method({"sex": []})
-    for wrong in ({"n": 0}, {"n": 2.5}, {"cells": 0}):
-        with pytest.raises(ParameterError, match="a whole number"):
-            model.odd_rows(cp.load_dataset("titanic"), **wrong)
+    for name, value in (("n", 0), ("n", 2.5), ("cells", 0)):
+        with raises(ParameterError, parameter=name, value=value):
+            model.odd_rows(cp.load_dataset("titanic"), **{name: value})
 
 
 def test_the_command(run, tmp_path):

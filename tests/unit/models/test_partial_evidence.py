@@ -17,7 +17,7 @@ from counterpane.models.arrays import arrays_of
 from counterpane.models.record import KeptRows
 from counterpane.models.row_average import RowAverage
 from counterpane.models.training_rows import ColumnEvidence, TrainingRows
-from error_checks import raises
+from error_checks import raises, warns
 from reference.partial_evidence_reference import average, conditional
 
 
@@ -229,7 +229,7 @@ def test_a_cell_that_says_nothing_is_averaged_over(frame, fitted):
     without = model.predict_proba(some.drop(columns="size"))
     assert fitted.predict_proba(some.assign(size=np.nan)) == pytest.approx(without, abs=1e-12)
     without = model.predict_proba(some.drop(columns="group"))
-    with pytest.warns(UnknownCells, match="'group': 40 cells hold values .* such as 'new'"):
+    with warns(UnknownCells, about=("'group'", "'new'")):
         assert fitted.predict_proba(some.assign(group="new")) == pytest.approx(without, abs=1e-12)
     mixed = some.assign(size=some["size"].where(np.arange(40) % 2 == 0))
     found = fitted.predict_proba(mixed)
@@ -271,9 +271,7 @@ def test_intervals_and_sets_take_the_rows_in_them(frame, fitted):
     weighed = model.query("y", {"group": {"a": 1.0, "b": 1.0}})
     assert weighed.probabilities == pytest.approx(answer.probabilities)
     for nonsense in (set(), {"a": 0.0}, {"a": 1.0, "b": -1.0}, {"a": np.inf}):
-        with pytest.raises(
-            EvidenceError, match=r"one state or more is needed|name one or more of its states"
-        ):
+        with raises(EvidenceError, about="'group'"):
             model.query("y", {"group": nonsense})
 
 
@@ -293,9 +291,9 @@ def test_without_rows_partial_evidence_is_refused(frame, tmp_path):
     assert not any(name.startswith("rows.") for name in arrays_of(model))
     some = frame.iloc[:9].drop(columns="y")
     assert (model.predict_proba(some) == fitted.predict_proba(some)).all()
-    with pytest.raises(ParameterError, match=r"keeps no training rows.*\(size, port\).*keep_rows"):
+    with raises(ParameterError, about=("(size, port)", "keep_rows")):
         model.query("y", {"group": "a"})
-    with pytest.raises(ParameterError, match="keeps no training rows"):
+    with raises(ParameterError, about="rows"):
         model.predict_proba(some.drop(columns="size"))
     with pytest.warns(UnknownCells):
         assert np.isfinite(fitted.predict_log_proba(some.assign(group="new"))).all()
@@ -324,7 +322,7 @@ def test_nonsense_in_kept_rows_is_refused(fitted, tmp_path, monkeypatch, name, c
     arrays[name] = change(arrays[name])
     monkeypatch.setattr("counterpane.models.base.arrays_of", lambda _: arrays)
     fitted.model_.save(tmp_path / "bad.cp")
-    with pytest.raises(FileFormatError, match="holds no valid model"):
+    with raises(FileFormatError, about="bad.cp"):
         cp.load(tmp_path / "bad.cp")
 
 

@@ -1,4 +1,4 @@
-"""Conditionals of baskets: each item is learned from the distinct rows of its own relatives.
+"""Conditionals of baskets: each item is learned from the distinct rows of its own partners.
 
 Of millions of rows most have none of these items; they are one row with a weight. So the tables are
 small, and the searches of whole tables learn from them.
@@ -19,7 +19,7 @@ from counterpane.features.parts import Part
 from counterpane.learners.dependency.logistic import LogisticSearch
 from counterpane.learners.dependency.tree_growth import TreeSearch
 from counterpane.learners.dependency.variable_search import VariableSearch
-from counterpane.learners.order import Relatives
+from counterpane.learners.partners import Partners
 from counterpane.progress import Control
 from counterpane.typing import Bools, Floats, Ints
 
@@ -76,14 +76,14 @@ class BasketSearch(VariableSearch[ItemConditional]):
         self.source = source
         self.cards = source.schema.cards
         self.rank: Ints = np.argsort(np.array(order, dtype=np.int64))
-        self.relatives = Relatives(source, k, order=order)
+        self.partners = Partners(source, k, order=order)
         self.learn_column = learn
 
     def step(
         self, state: tuple[ItemConditional, ...], ctl: Control
     ) -> tuple[tuple[ItemConditional, ...], dict[str, Any]]:
         first = len(state)
-        self._first, self._near = first, self.relatives.of(first, min(self.n, first + BATCH), ctl)
+        self._first, self._near = first, self.partners.of(first, min(self.n, first + BATCH), ctl)
         return super().step(state, ctl)
 
     def learn(self, task: int, state: tuple[ItemConditional, ...]) -> ItemConditional:
@@ -112,9 +112,9 @@ class BasketSearch(VariableSearch[ItemConditional]):
         kind = Tree if isinstance(part, TreePart) else Rules
         return [kind(self.cards, *part)], log_likelihood
 
-    def _given(self, v: int, relatives: Ints) -> ItemConditional:
-        """The conditional of one item given its relatives."""
-        columns = np.append(relatives, v)
+    def _given(self, v: int, partners: Ints) -> ItemConditional:
+        """The conditional of one item given its partners."""
+        columns = np.append(partners, v)
         columns = columns[np.argsort(self.rank[columns])]
         table = self.source.distinct(columns.tolist())
         part, log_likelihood = self.learn_column(table, int(np.flatnonzero(columns == v)[0]))
@@ -142,7 +142,7 @@ class LearnTree:
         """The tree of column v, and its log-likelihood."""
         search = TreeSearch(
             table, MemoryCounts(table).bits, range(table.n_columns), [self.kappa],
-            min_count=self.min_count, prior=self.prior, validation=None, relatives=None, n_jobs=1,
+            min_count=self.min_count, prior=self.prior, validation=None, partners=None, n_jobs=1,
             logs=self.logs,
         )  # fmt: skip
         return search.cut(v, search.grow(v), float(-np.log(self.kappa)))

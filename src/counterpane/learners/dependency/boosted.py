@@ -82,7 +82,7 @@ class Start(NamedTuple):
 class BoostedSearch(VariableSearch[BoostedVariable]):
     """Boosts trees for some variables a step.
 
-    `table` has distinct rows, and column `order[i]` at place i. `relatives`, shape (variables, k),
+    `table` has distinct rows, and column `order[i]` at place i. `partners`, shape (variables, k),
     are the columns that the trees of each variable may ask for, −1 for none; None means all. κ,
     `min_count` and `prior` are those of the tree at the start, see `TreeSearch`.
     """
@@ -95,7 +95,7 @@ class BoostedSearch(VariableSearch[BoostedVariable]):
         order: Sequence[int],
         *,
         validation: Table | None,
-        relatives: Ints | None,
+        partners: Ints | None,
         kappas: Sequence[float],
         min_count: float,
         prior: float,
@@ -105,7 +105,7 @@ class BoostedSearch(VariableSearch[BoostedVariable]):
         super().__init__(table.n_columns, n_jobs)
         self.order: Ints = np.array(order, dtype=np.int64)
         self.place: Ints = np.argsort(self.order)
-        self.relatives, self.seed = relatives, seed
+        self.partners, self.seed = partners, seed
         self.kappas, self.min_count, self.prior = kappas, min_count, prior
         self.cards = table.schema.cards[self.place]
         self.validated = validation is not None
@@ -239,7 +239,7 @@ class BoostedSearch(VariableSearch[BoostedVariable]):
             min_count=self.min_count,
             prior=self.prior,
             validation=None if held is None else self._weighted(held),
-            relatives=self.relatives,
+            partners=self.partners,
             n_jobs=1,
         )
 
@@ -263,7 +263,7 @@ class BoostedSearch(VariableSearch[BoostedVariable]):
 
     def _columns(self, v: int) -> tuple[Ints, int]:
         """(columns for the trees of v, in `order`; how many of them a path may have)."""
-        others = self.order if self.relatives is None else self.relatives[v]
+        others = self.order if self.partners is None else self.partners[v]
         others = others[(others >= 0) & (others != v)]
         cards, card = self.cards[others], int(self.cards[v])
         others = others[(cards > 1) & (cards <= MOST_STATES) & (cards * card <= MAX_CELLS)]

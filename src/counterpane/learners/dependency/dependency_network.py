@@ -31,7 +31,8 @@ from counterpane.learners.dependency.boosted import BoostedSearch
 from counterpane.learners.dependency.logistic import LogisticSearch
 from counterpane.learners.dependency.tree_growth import TreeSearch
 from counterpane.learners.dependency.variable_search import VariableSearch
-from counterpane.learners.order import Relatives, intrinsic_order
+from counterpane.learners.order import intrinsic_order
+from counterpane.learners.partners import Partners
 from counterpane.models.dependency_network import DependencyNetwork
 from counterpane.scores.edge_price import chance_gain
 from counterpane.typing import Ints
@@ -220,7 +221,7 @@ class DependencyNetworkLearner(DensityLearner):
                 _distinct(source, order),
                 order,
                 validation=validation,
-                relatives=self._relatives(source, order),
+                partners=self._partners(source, order),
                 kappas=KAPPAS if validation is not None else [KAPPA],
                 min_count=self.min_count,
                 prior=max(self.prior, LEAST_PRIOR),
@@ -238,7 +239,7 @@ class DependencyNetworkLearner(DensityLearner):
             min_count=self.min_count,
             prior=self.prior,
             validation=validation,
-            relatives=self._relatives(source, order),
+            partners=self._partners(source, order),
             n_jobs=self.n_jobs,
         )
 
@@ -261,16 +262,14 @@ class DependencyNetworkLearner(DensityLearner):
             learn = LearnTree(kappa=setting, min_count=self.min_count, prior=self.prior)
         return BasketSearch(source, order, k, learn, n_jobs=self.n_jobs)
 
-    def _relatives(self, source: CountSource, order: Sequence[int]) -> Ints | None:
+    def _partners(self, source: CountSource, order: Sequence[int]) -> Ints | None:
         """For each tree the columns of its questions; None for all columns."""
         k = PARTNERS if self.k is None and self.local == "boosted" else self.k
         if k is None or k >= len(source.schema) - 1:
             return None
-        relatives = Relatives(source, k, order=order, n_jobs=self.n_jobs)
-        n, block = relatives.n, relatives.block
-        return np.concatenate(
-            [relatives.of(i, min(i + block, n), None) for i in range(0, n, block)]
-        )
+        partners = Partners(source, k, order=order, n_jobs=self.n_jobs)
+        n, block = partners.n, partners.block
+        return np.concatenate([partners.of(i, min(i + block, n), None) for i in range(0, n, block)])
 
 
 def default_kappa(n: int) -> float:

@@ -55,7 +55,7 @@ class Growth(NamedTuple):
 class TreeSearch(VariableSearch[Growth]):
     """Grows the trees of some variables in each step, for the largest of the `settings`, all κ.
 
-    Among equal questions the first one wins, by the `order` of their columns. `relatives`, shape
+    Among equal questions the first one wins, by the `order` of their columns. `partners`, shape
     (variables, k), are the columns that the questions of each tree may be about; None means all.
     `logs` are tables of logarithms of an earlier search of as many rows.
     """
@@ -72,12 +72,12 @@ class TreeSearch(VariableSearch[Growth]):
         min_count: float,
         prior: float,
         validation: Table | None,
-        relatives: Ints | None,
+        partners: Ints | None,
         n_jobs: int,
         logs: dict[float, Floats] | None = None,
     ) -> None:
         super().__init__(table.n_columns, n_jobs)
-        self.relatives = relatives
+        self.partners = partners
         self.cards = table.schema.cards
         self.settings = settings
         self.prior = prior
@@ -111,9 +111,13 @@ class TreeSearch(VariableSearch[Growth]):
                 raise ValueError("a tree has arrays of other shapes")
             check_range("a question", questions, -1, self.rows.columns.size)
             inner = np.flatnonzero(questions >= 0)
+            if (growth.gains[questions < 0] > -np.inf).any():
+                raise ValueError("a leaf has a gain")
             check_range("a child", children[inner] - inner[:, None], 1, nodes)
-            check_range("a child", children[inner], 1, nodes)
-            check_range("a count", growth.counts, 0, 2**62)
+            if not np.array_equal(np.sort(children[inner], axis=None), np.arange(1, nodes)):
+                raise ValueError("a tree has nodes without a parent, or with two")
+            check_range("a count", growth.counts, 0, self.total + 1)
+            check_range("the sum of counts", growth.counts.sum(axis=1), 0, self.total + 1)
 
     def validation_scores(self, state: tuple[Growth, ...]) -> dict[float, float]:
         if self.validation is None:
@@ -132,7 +136,7 @@ class TreeSearch(VariableSearch[Growth]):
         r = int(self.cards[v])
         terms = self._terms(r)
         columns = self.rows.columns
-        allowed = columns != v if self.relatives is None else np.isin(columns, self.relatives[v])
+        allowed = columns != v if self.partners is None else np.isin(columns, self.partners[v])
         most = self.most_nodes
         questions, gains = np.empty(most, dtype=np.int64), np.empty(most)
         children, counts = (np.empty((most, k), dtype=np.int64) for k in (2, r))

@@ -1,7 +1,7 @@
 """Hybrid random fields by Markov blanket merging (Freno, Trentin & Gori, KDD 2009).
 
-Each variable's relatives are those with the largest χ². A Bayesian network is learned over each
-variable and its relatives; then, pass by pass, over each variable and the union of its blankets in
+Each variable's partners are those with the largest χ². A Bayesian network is learned over each
+variable and its partners; then, pass by pass, over each variable and the union of its blankets in
 all networks that it is in, if that is small enough. A new network replaces the old one if it makes
 its own variable more probable given its blanket. All replacements of a pass are made together, so
 that the pseudo-likelihood of the data never falls. The loop ends with a pass that changes nothing.
@@ -28,7 +28,8 @@ from counterpane.learners.density import DensityLearner
 from counterpane.learners.driver import Search
 from counterpane.learners.hybrid.local_networks import LocalNetworks
 from counterpane.learners.hybrid.sizes import JudgedSizes, Size, candidate_sizes, judge_sizes
-from counterpane.learners.order import Relatives, intrinsic_order
+from counterpane.learners.order import intrinsic_order
+from counterpane.learners.partners import Partners
 from counterpane.models.hybrid_random_field import HybridRandomField
 from counterpane.parallel import map_in_workers
 from counterpane.progress import Control
@@ -66,21 +67,21 @@ class MergingState(NamedTuple):
 
 
 class MergingSearch(Search[MergingState]):
-    """Relatives, first networks and merging, some variables a step.
+    """Partners, first networks and merging, some variables a step.
 
     Columns of a network are in the order of `rank`; of its equal moves the first is made.
     """
 
     def __init__(
         self,
-        relatives: Relatives,
+        partners: Partners,
         networks: LocalNetworks,
         rank: Ints,
         *,
         k_max: int,
         literal: bool,
     ) -> None:
-        self.relatives = relatives
+        self.partners = partners
         self.networks = networks
         self.rank = rank
         self.n = rank.size
@@ -132,19 +133,19 @@ class MergingSearch(Search[MergingState]):
         return after, info | {"refined": refined, "pll": float(after.scores.sum())}
 
     def _relate(self, state: MergingState, ctl: Control) -> MergingState:
-        """Find the relatives of some more variables."""
-        block, n_jobs = self.relatives.block, self.networks.n_jobs
+        """Find the partners of some more variables."""
+        block, n_jobs = self.partners.block, self.networks.n_jobs
         stop = min(self.n, state.done + max(block * n_jobs, self.n // STEPS))
         wanted = state.wanted.copy()
 
-        relatives, checked = self.relatives, ctl if self.relatives.n_jobs == 1 else None
+        partners, checked = self.partners, ctl if self.partners.n_jobs == 1 else None
 
         def run(first: int) -> Ints:
-            return relatives.of(first, min(stop, first + block), checked)
+            return partners.of(first, min(stop, first + block), checked)
 
         firsts = range(state.done, stop, block)
         for first, nearest in zip(
-            firsts, map_in_workers(run, firsts, relatives.n_jobs, ctl), strict=True
+            firsts, map_in_workers(run, firsts, partners.n_jobs, ctl), strict=True
         ):
             kernels.insert_relatives(nearest, first, self.rank, wanted)
         return state._replace(done=stop, wanted=wanted)
@@ -211,7 +212,7 @@ def _commit(state: MergingState, which: Ints) -> MergingState:
     return state._replace(members=members, parents=parents, scores=scores)
 
 
-MOST_RELATIVES = 62  # so that a set of local columns is one number
+MOST_PARTNERS = 62  # so that a set of local columns is one number
 
 
 class HybridRandomFieldLearner(DensityLearner):
@@ -297,10 +298,10 @@ class HybridRandomFieldLearner(DensityLearner):
             value = getattr(self, name)
             if value == "auto":
                 continue
-            if not isinstance(value, int | np.integer) or not 1 <= value <= MOST_RELATIVES:
+            if not isinstance(value, int | np.integer) or not 1 <= value <= MOST_PARTNERS:
                 raise ParameterError(
                     Setting(name, value),
-                    f"; a whole number from 1 to {MOST_RELATIVES} is needed, or 'auto'.",
+                    f"; a whole number from 1 to {MOST_PARTNERS} is needed, or 'auto'.",
                 )
         if self.prior is not None and not 0 < self.prior < math.inf:
             raise ParameterError(
@@ -340,5 +341,5 @@ class HybridRandomFieldLearner(DensityLearner):
             smooth=self.criterion == "mdl",
             n_jobs=self.n_jobs,
         )
-        relatives = Relatives(source, self.k_, order=order, n_jobs=self.n_jobs)
-        return MergingSearch(relatives, networks, rank, k_max=self.k_max_, literal=self.literal)
+        partners = Partners(source, self.k_, order=order, n_jobs=self.n_jobs)
+        return MergingSearch(partners, networks, rank, k_max=self.k_max_, literal=self.literal)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from itertools import islice
 from typing import (
     Annotated,
     Any,
-    ClassVar,
     Generic,
-    Literal,
     NamedTuple,
     TypeVar,
 )
@@ -41,9 +40,7 @@ from counterpane.learners.markov.graph_potentials import fit_potentials
 from counterpane.learners.order import intrinsic_order
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.progress import Control
-from counterpane.typing import Ints
-
-Variant = Literal["default", "paper"]
+from counterpane.typing import Floats, Ints
 
 LEAST_P = 1e-300  # so that a p-value of 0 has a logarithm
 
@@ -133,16 +130,11 @@ class OrderedSource(NamedTuple):
 
 
 class IndependenceLearner(DensityLearner):
-    """Learns a Markov network from independence tests; base of `GSMN`, `GSIMN` and `PFMN`."""
-
-    _paper_test: ClassVar[str] = "chi2"
+    """Learns a Markov network from independence tests."""
 
     test: TestChoice = field(default=None, kw_only=False)
-    variant: Variant = "default"
     alpha: float | None = None
-    table_cells: int | None = 64
     cost: Price | None = None
-    interactions: bool = False
     potentials: bool = True
     equivalent_sample_size: float = 1.0
 
@@ -152,36 +144,41 @@ class IndependenceLearner(DensityLearner):
 
     def _test(self) -> IndependenceTest:
         """The test to execute, not yet bound to data."""
-        if self.table_cells is not None and not self.table_cells >= 4:
-            raise ParameterError(
-                Setting("table_cells", self.table_cells), "; None or 4 and more is needed."
-            )
-        default = self._paper_test if self.variant == "paper" else "stratified"
-        test = as_test(default if self.test is None else self.test)
+        test = as_test(self._default_test() if self.test is None else self.test)
         if test is self.test or self.alpha is None or not hasattr(test, "alpha"):
             return test
         return type(test)(alpha=self.alpha)  # type: ignore[call-arg]
+
+    def _default_test(self) -> str:
+        """The name of the test that is executed if none is passed."""
+        return "stratified"
 
     @property
     def _price(self) -> Price:
         return len if self.cost is None else self.cost
 
-    def _reads_tables(self, test: IndependenceTest) -> bool:
-        """Whether the default variant applies: it needs tables, which an oracle does not have."""
-        return self.variant == "default" and isinstance(test, CountTest)
+    def _check_least(self, **least: float) -> None:
+        """Refuse parameters that are less than these numbers, or infinite."""
+        for name, smallest in least.items():
+            value = getattr(self, name)
+            if value is not None and not smallest <= value < math.inf:
+                raise ParameterError(Setting(name, value), f"; a number from {smallest} is needed.")
 
-    def _ordered(self, source: CountSource, test: IndependenceTest) -> OrderedSource:
+    def _ordered(
+        self, source: CountSource, test: IndependenceTest, cells: int | None = None
+    ) -> OrderedSource:
         """The source to search.
 
         For tests of data, the order of its columns does not depend on their order in the table.
-        Other tests know columns by position. The default variant counts its shared tables here.
+        Other tests know columns by position. With `cells`, shared tables of at most as many cells
+        are counted here.
         """
         if not isinstance(test, CountTest):
             return OrderedSource(source, np.arange(len(source.schema)), [])
         order = intrinsic_order(source)
         tables = SharedTables(reorder_columns(source, order))
-        if self._reads_tables(test) and self.table_cells is not None:
-            tables.count_blocks(self.table_cells)
+        if cells is not None:
+            tables.count_blocks(cells)
         return OrderedSource(tables, np.array(order, dtype=np.int64), list(tables.scopes))
 
     def _set_results(
@@ -190,15 +187,16 @@ class IndependenceLearner(DensityLearner):
         ordered: OrderedSource,
         graph: UndirectedGraph,
         executed: ExecutedTests,
-        test: IndependenceTest,
-    ) -> Ledger:
-        """Set the results that all learners share; the ledger of all executed tests.
+        triples_by: IndependenceTest | None = None,
+    ) -> None:
+        """Set the results that all learners share.
 
-        `graph` and `executed` are on the columns in the order of the search.
+        `graph` and `executed` are on the columns in the order of the search. With a test, all
+        triples without pair effects are tested too.
         """
-        bound = test.bind(ordered.source) if self.interactions else None
+        bound = None if triples_by is None else triples_by.bind(ordered.source)
         ledger = executed.ledger(ordered.names, self._price, bound)
-        if self.interactions:
+        if bound is not None:
             graph = with_pure_triples(graph, ledger)
         self.contradictions_ = contradicted_share(ledger, graph)
         graph = renumbered(graph, ordered.order)
@@ -220,7 +218,6 @@ class IndependenceLearner(DensityLearner):
         self.table_cost_ = sum(
             self._price(tuple(ledger.names[v] for v in scope)) for scope in scopes
         )
-        return ledger
 
     def _model(self, source: CountSource, graph: UndirectedGraph) -> MarkovNetwork | None:
         """The graph with potentials; None, and a warning, if it is too dense for tables."""
@@ -231,6 +228,35 @@ class IndependenceLearner(DensityLearner):
             message = f"the graph was found, but model_ is None: {error}"
             warnings.warn(message, StructureOnly, stacklevel=5)
             return None
+
+
+class PairTableLearner(IndependenceLearner):
+    """A learner that reads all pairs from shared tables, if its test is one of data."""
+
+    table_cells: int | None = 64
+    interactions: bool = False
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.table_cells is not None and not self.table_cells >= 4:
+            raise ParameterError(
+                Setting("table_cells", self.table_cells), "; None or 4 and more is needed."
+            )
+
+
+def in_table_order(numbers: Floats, order: Ints) -> Floats:
+    """A square array of the search, with row and column i at position `order[i]`."""
+    out = np.empty_like(numbers)
+    out[np.ix_(order, order)] = numbers
+    return out
+
+
+def seconds_by_part(trace: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The seconds spent in tests, in selecting them, and in moves."""
+    return {
+        part: sum(row.get(f"{part}_seconds", 0.0) for row in trace)
+        for part in ("test", "score", "move")
+    }
 
 
 def renumbered(graph: UndirectedGraph, order: Ints) -> UndirectedGraph:

@@ -22,7 +22,7 @@ from counterpane.independence.information import binary_entropy
 from counterpane.independence.ledger import Price
 from counterpane.learners.checkpoint import check_range
 from counterpane.learners.independence.base import LedgerSearch
-from counterpane.learners.independence.executed_tests import ExecutedTests, check_bits
+from counterpane.learners.independence.executed_tests import ExecutedTests, check_graphs
 from counterpane.learners.independence.inference_rules import PairTables
 from counterpane.learners.independence.separating_sets import (
     bit_set,
@@ -105,8 +105,8 @@ class EdgeResolutionSearch(LedgerSearch[ResolutionState, tuple[kernels.Reading, 
 
     def check(self, state: ResolutionState) -> None:
         super().check(state)
-        check_bits("a graph", state.graph, self.n)
-        check_bits("a particle", state.particles, self.n)
+        check_graphs(state.graph, self.n)
+        check_graphs(state.particles, self.n)
         check_range("a round", state.rounds, -1, 2**31)
         check_range("the seed", state.seed, 0, 2**63)
         for pair, sets in state.asked.items():

@@ -101,9 +101,19 @@ def check_tests(tests: ExecutedTests, n: int) -> None:
     sizes = {len(column) for column in (tests.pairs, tests.given, *tests.verdicts)}
     if len(sizes) > 1:
         raise ValueError("the tests have columns of several lengths")
+    if np.isinf(tests.verdicts.degrees_of_freedom).any():
+        raise ValueError("the degrees of freedom of a test are infinite")
     check_range("a pair", tests.pairs, 0, n)
     check_range("the order of a pair", np.diff(tests.pairs), 1, n)
     check_bits("a conditioning set", tests.given, n)
+
+
+def check_graphs(graphs: Words, n: int) -> None:
+    """Raise a `ValueError` for bit rows, read from a file, that are no undirected graphs."""
+    check_bits("a graph", graphs, n)
+    flags = unpack(graphs, n)
+    if (flags != np.swapaxes(flags, -1, -2)).any() or flags[..., range(n), range(n)].any():
+        raise ValueError("a graph is not symmetric")
 
 
 def check_bits(name: str, rows: Words, n: int) -> None:

@@ -87,7 +87,7 @@ class FCI(PatternLearner):
         search: PatternSearch,
         order: list[int],
         skeleton: UndirectedGraph,
-        executed: ExecutedTests,
+        executed: ExecutedTests | None,
     ) -> None:
         work = self._marks(skeleton, executed, search)
         places = np.argsort(np.array(order))
@@ -98,15 +98,17 @@ class FCI(PatternLearner):
         return super()._record(source, seconds).with_parts(marks=marks)
 
     def _marks(
-        self, skeleton: UndirectedGraph, executed: ExecutedTests, search: PatternSearch
+        self, skeleton: UndirectedGraph, executed: ExecutedTests | None, search: PatternSearch
     ) -> AncestralMarks:
-        """The marks by knowledge, votes and rules."""
+        """The marks by knowledge, votes and rules; without tests, by knowledge alone."""
         limits = self._limits(search.source.schema)
         both = [edge for a, b in skeleton.edges for edge in ((a, b), (b, a))]
         required = required_matrix(limits, skeleton.n)
         adjacent = unpack(skeleton.neighbor_bits, skeleton.n)
-        work = AncestralMarks(adjacent, separating_share(executed, skeleton.n))
+        tests = search.start().tests if executed is None else executed
+        work = AncestralMarks(adjacent, separating_share(tests, skeleton.n))
         work.add_known(known_directions(limits, both), [(a, b) for a, b in both if required[b, a]])
-        work.add_colliders()
-        work.close()
+        if executed is not None:
+            work.add_colliders()
+            work.close()
         return work

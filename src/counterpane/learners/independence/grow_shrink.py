@@ -9,7 +9,7 @@ ordered pair; a test that the blanket of its other variable decides is not execu
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from counterpane.counts.source import CountSource
 from counterpane.graphs import UndirectedGraph
 from counterpane.graphs.bits import pack, unpack
 from counterpane.independence import IndependenceTest, Ledger, Verdict
+from counterpane.independence.count_tests import CountTest
 from counterpane.independence.ledger import Price
 from counterpane.learners.checkpoint import check_range
 from counterpane.learners.independence.base import (
     LEAST_P,
-    IndependenceLearner,
     LedgerSearch,
+    PairTableLearner,
 )
 from counterpane.learners.independence.executed_tests import ExecutedTests, check_bits
 from counterpane.learners.independence.inference_rules import (
@@ -231,7 +232,7 @@ def agreed_graph(state: GrowShrinkState, n: int) -> UndirectedGraph:
     return UndirectedGraph.from_bits(pack(flags & ~(waiting[:, None] & waiting[None, :])))
 
 
-class GSMN(IndependenceLearner):
+class GSMN(PairTableLearner):
     """Learns a Markov network by growing and shrinking each variable's blanket.
 
     Parameters
@@ -277,22 +278,29 @@ class GSMN(IndependenceLearner):
     (13, 36, 4)
     """
 
-    _infer = False
+    _infer: ClassVar[bool] = False
+
+    variant: Literal["default", "paper"] = "default"
+
+    def _default_test(self) -> str:
+        return "chi2" if self.variant == "paper" else "stratified"
 
     def _learn(self, source: CountSource) -> None:
         test = self._test()
-        ordered = self._ordered(source, test)
+        reads_tables = self.variant == "default" and isinstance(test, CountTest)
+        ordered = self._ordered(source, test, self.table_cells if reads_tables else None)
         search = GrowShrinkSearch(
             test,
             ordered.source,
             infer=self._infer,
-            reads_tables=self._reads_tables(test),
+            reads_tables=reads_tables,
             price=self._price,
         )
         outcome = self._driver(source).run(search, "asking tests")
         self.trace_ = outcome.trace
         graph = agreed_graph(outcome.state, len(ordered.order))
-        self._set_results(source, ordered, graph, outcome.state.tests, test)
+        triples_by = test if self.interactions else None
+        self._set_results(source, ordered, graph, outcome.state.tests, triples_by)
 
 
 class GSIMN(GSMN):
@@ -322,4 +330,4 @@ class GSIMN(GSMN):
     (7, 16, 4)
     """
 
-    _infer = True
+    _infer: ClassVar[bool] = True

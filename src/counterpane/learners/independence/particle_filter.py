@@ -15,7 +15,7 @@ from counterpane.independence.count_tests import TIE
 from counterpane.independence.ledger import Price
 from counterpane.learners.checkpoint import check_range
 from counterpane.learners.independence.base import LedgerSearch
-from counterpane.learners.independence.executed_tests import ExecutedTests, check_bits
+from counterpane.learners.independence.executed_tests import ExecutedTests, check_bits, check_graphs
 from counterpane.learners.independence.particles import (
     GraphPrior,
     Population,
@@ -98,12 +98,11 @@ class ParticleFilterSearch(LedgerSearch[FilterState, tuple[Population, Ledger]])
 
     def check(self, state: FilterState) -> None:
         super().check(state)
-        for name, rows in (
-            ("a graph", state.graphs),
-            ("a graph", state.best),
-            ("a set", state.sets),
-        ):
-            check_bits(name, rows, self.n)
+        for graphs in (state.graphs, state.best):
+            check_graphs(graphs, self.n)
+        check_bits("a set", state.sets, self.n)
+        check_range("a total", state.totals, -1e300, 1.0)
+        check_range("the number of new populations", state.renewed, 0, TRIES + 1)
         check_range("a start", state.starts, 0, self.n)
         check_range("a step", state.steps, 0, 2**31)
         check_range("the seed", state.seed, 0, 2**63)

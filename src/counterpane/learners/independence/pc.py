@@ -35,7 +35,7 @@ from counterpane.learners.bayesian.constraints import (
 from counterpane.learners.density import DensityLearner
 from counterpane.learners.gap_policy import GapPolicy, leave_gaps, policy_of_source
 from counterpane.learners.independence.base import StructureOnly, TestChoice
-from counterpane.learners.independence.colliders import PatternSearch, vote
+from counterpane.learners.independence.colliders import END, PatternSearch, vote
 from counterpane.learners.independence.executed_tests import ExecutedTests
 from counterpane.learners.independence.skeleton import skeleton_of
 from counterpane.learners.order import intrinsic_order
@@ -45,6 +45,8 @@ from counterpane.models.record import LearningRecord
 from counterpane.typing import Bools
 
 DEFAULT_TEST = "g2"
+
+MOST_PARENTS = 20  # of a column in a network whose tests were stopped
 
 
 class PatternLearner(DensityLearner):
@@ -114,12 +116,12 @@ class PatternLearner(DensityLearner):
         return make_limits(schema, self.required_edges, self.forbidden_edges, self.tiers)
 
     def _orient(
-        self, skeleton: UndirectedGraph, executed: ExecutedTests, schema: Schema
+        self, skeleton: UndirectedGraph, executed: ExecutedTests | None, schema: Schema
     ) -> Orientation:
-        """The directions by knowledge, votes and rules."""
+        """The directions by knowledge, votes and rules; without tests, by knowledge and rules."""
         limits = self._limits(schema)
         both = [edge for a, b in skeleton.edges for edge in ((a, b), (b, a))]
-        votes = vote(executed, skeleton)
+        votes = [] if executed is None else vote(executed, skeleton)
         colliders = [v.triple for v in votes if v.is_collider]
         return orient(skeleton, colliders, known_directions(limits, both))
 
@@ -129,8 +131,13 @@ class PatternLearner(DensityLearner):
         names: tuple[str, ...],
         order: list[int],
         work: Orientation,
+        *,
+        unfinished: bool,
     ) -> None:
-        """Set the network of the class, and what was in contradiction."""
+        """Set the network of the class, and what was in contradiction.
+
+        The skeleton of a search that was stopped may be dense: then it gets no parameters.
+        """
         dag, extra = work.member()
         self.conflicts_ = [
             f"{names[a]} → {names[b]} contradicts stronger evidence and was not taken"
@@ -148,7 +155,12 @@ class PatternLearner(DensityLearner):
             )
         dag = Dag(dag.n, [(order[a], order[b]) for a, b in dag.edges])
         size = self.equivalent_sample_size
+        most = max((len(dag.parents(x)) for x in range(dag.n)), default=0)
         try:
+            if unfinished and most > MOST_PARENTS:
+                raise TableSizeError(
+                    f"the tests were stopped, and a column still has {most} parents."
+                )
             self.model_ = fit_parameters(source, dag, equivalent_sample_size=size, missing="drop")
         except TableSizeError as error:
             message = f"the graph was found, but model_ is None: {error}"
@@ -180,9 +192,12 @@ class PatternLearner(DensityLearner):
         outcome = self._driver(source).run(search, "testing")
         self.trace_ = outcome.trace
         skeleton, executed = skeleton_of(outcome.state), outcome.state.tests
-        self._set_marks(source, search, order, skeleton, executed)
-        work = self._orient(skeleton, executed, search.source.schema)
-        self._set_network(source, search.source.schema.names, order, work)
+        unfinished = outcome.state.stage != END
+        voters = None if unfinished else executed
+        self._set_marks(source, search, order, skeleton, voters)
+        work = self._orient(skeleton, voters, search.source.schema)
+        names = search.source.schema.names
+        self._set_network(source, names, order, work, unfinished=unfinished)
         self._set_tests(executed, search.source.schema.names)
 
     def _set_marks(
@@ -191,9 +206,9 @@ class PatternLearner(DensityLearner):
         search: PatternSearch,
         order: list[int],
         skeleton: UndirectedGraph,
-        executed: ExecutedTests,
+        executed: ExecutedTests | None,
     ) -> None:
-        """Set what is learned beyond the network."""
+        """Set what is learned beyond the network; the tests are None if they are not complete."""
 
 
 def later_columns(schema: Schema, tiers: Sequence[Sequence[str]] | None) -> Bools:

@@ -27,6 +27,7 @@ from counterpane.learners.driver import Search
 from counterpane.learners.independence.executed_tests import (
     ExecutedTests,
     check_bits,
+    check_graphs,
     check_tests,
     condition_bits,
 )
@@ -153,7 +154,7 @@ class SkeletonSearch(Search[SkeletonState]):
 
     def check(self, state: SkeletonState) -> None:
         check_tests(state.tests, self.n)
-        check_bits("a graph", state.graph, self.n)
+        check_graphs(state.graph, self.n)
         check_bits("a graph", state.before, self.n)
         check_range("the level", state.level, 0, self.n + 2)
         check_range("the number of sets", state.taken, 0, MOST_SETS**2)

@@ -22,44 +22,44 @@ from counterpane.learners.density import DensityLearner
 from counterpane.learners.driver import Search
 from counterpane.learners.markov.pseudo_likelihood import GRADIENT, MAX_STEPS
 from counterpane.learners.markov.weights import fit_weights
-from counterpane.learners.order import Relatives
+from counterpane.learners.partners import Partners
 from counterpane.models.markov_network import MarkovNetwork
 from counterpane.progress import Control
 from counterpane.typing import Ints
 
 
-class Partners(NamedTuple):
+class PartnerState(NamedTuple):
     """The partners of each variable, −1 where there are fewer, and the next variable to do."""
 
     partners: Ints
     next: int
 
 
-class PartnerSearch(Search[Partners]):
+class PartnerSearch(Search[PartnerState]):
     """Finds the `k` partners with the largest χ² of a block of variables a step."""
 
     def __init__(self, source: CountSource, k: int) -> None:
-        self.relatives = Relatives(source, k)
-        self.n, self.k = self.relatives.n, self.relatives.k
+        self.partners = Partners(source, k)
+        self.n, self.k = self.partners.n, self.partners.k
 
-    def start(self) -> Partners:
-        return Partners(np.full((self.n, self.k), -1), 0)
+    def start(self) -> PartnerState:
+        return PartnerState(np.full((self.n, self.k), -1), 0)
 
-    def check(self, state: Partners) -> None:
+    def check(self, state: PartnerState) -> None:
         check_range("a partner", state.partners, -1, self.n)
         check_range("the next variable", state.next, 0, self.n + 1)
 
-    def done(self, state: Partners) -> bool:
+    def done(self, state: PartnerState) -> bool:
         return state.next >= self.n
 
-    def size(self, state: Partners) -> tuple[float, float]:
+    def size(self, state: PartnerState) -> tuple[float, float]:
         return state.next, self.n
 
-    def step(self, state: Partners, ctl: Control) -> tuple[Partners, dict[str, Any]]:
-        first, stop = state.next, min(state.next + self.relatives.block, self.n)
+    def step(self, state: PartnerState, ctl: Control) -> tuple[PartnerState, dict[str, Any]]:
+        first, stop = state.next, min(state.next + self.partners.block, self.n)
         partners = state.partners.copy()
-        partners[first:stop] = self.relatives.of(first, stop, ctl)
-        return Partners(partners, stop), {"variables": stop}
+        partners[first:stop] = self.partners.of(first, stop, ctl)
+        return PartnerState(partners, stop), {"variables": stop}
 
 
 class PairwiseMarkovLearner(DensityLearner):

@@ -2,10 +2,10 @@
 
 import networkx as nx
 import numpy as np
-import pytest
 
 import counterpane as cp
 from counterpane.errors import CounterpaneError, GraphError, ParameterError
+from error_checks import raises
 
 TITANIC = cp.load_dataset("titanic")
 
@@ -49,10 +49,10 @@ def test_graphs_and_learners_give_candidates():
 
 def test_bad_candidates_are_refused_in_a_sentence():
     for some, kind, words in (
-        ({"q": ["sex"]}, CounterpaneError, "'q' is not known"),
-        ({"sex": ["sex"]}, GraphError, "'sex' as a neighbor of itself"),
-        ({"sex": "age"}, ParameterError, "a list of columns is needed"),
+        ({"q": ["sex"]}, CounterpaneError, "'q'"),
+        ({"sex": ["sex"]}, GraphError, "'sex'"),
+        ({"sex": "age"}, ParameterError, "'age'"),
         (7, ParameterError, "candidates=7"),
     ):
-        with pytest.raises(kind, match=words):
+        with raises(kind, about=words):
             cp.StructureSearch(candidates=some).fit(TITANIC)

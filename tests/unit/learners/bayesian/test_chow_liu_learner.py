@@ -71,7 +71,7 @@ def test_an_expert_may_forbid_a_direction():
 def test_a_state_that_the_prior_network_excludes_is_named():
     table = cp.read(make_frame()[["smoke", "lung"]])
     prior = cp.BayesianNetwork(table.schema, cp.Dag(2, []), [[0.5, 0.5], [0.5, 0.5, 0.0]])
-    with pytest.raises(FitError, match="'lung' has a state that BDe holds impossible"):
+    with raises(FitError, about="'lung'"):
         ChowLiu(BDe(prior)).fit(table)
 
 
@@ -86,7 +86,7 @@ def test_a_prior_network_serves_as_a_score():
 
 def test_too_many_columns_are_refused(monkeypatch):
     monkeypatch.setattr("counterpane.learners.bayesian.chow_liu.MAX_GAINS", 20)
-    with pytest.raises(cp.CounterpaneError, match="5 columns need a matrix of 25 gains"):
+    with raises(cp.CounterpaneError, about=("5 columns", "25 gains")):
         ChowLiu().fit(make_frame())
 
 

@@ -28,7 +28,7 @@ from counterpane.scores import (
     score_dag,
     score_families,
 )
-from error_checks import raises
+from error_checks import raises, warns
 from reference.posterior_reference import brute_force, rational, squeezed
 
 
@@ -271,12 +271,12 @@ def test_missing_cells():
     table = Table(Schema.from_cards([2, 2]), [[0, 1, 2, 1], [0, 1, 1, 0]])
     assert ExactPosterior().fit(table).model_.schema["x0"].states == (0, 1, None)
     assert ExactPosterior(missing="drop").fit(table).model_.schema["x0"].states == (0, 1)
-    with pytest.raises(DataError, match="missing cells"):
+    with raises(DataError, about="'x0'"):
         ExactPosterior(missing="error").fit(StreamCounts(table.schema, lambda: [table]))
 
 
 def test_what_is_refused():
-    with pytest.raises(TableSizeError, match=r"21 variables have 22,020,096 families.*OrderMCMC"):
+    with raises(TableSizeError, about=("OrderMCMC", "21 variables")):
         ExactPosterior().fit(anything(21))
     with raises(ParameterError, parameter="prior", value="flat"):
         ExactPosterior(prior="flat").fit(anything(2))
@@ -294,8 +294,8 @@ def test_a_stopped_fit_goes_on_from_its_checkpoint(tmp_path):
             raise KeyboardInterrupt
 
     with (
-        pytest.warns(StoppedEarly, match="Ctrl-C"),
-        pytest.raises(FitError, match=r"stopped \(Ctrl-C\) before its sums were whole"),
+        warns(StoppedEarly, about="Ctrl-C"),
+        raises(FitError, about="sums"),
     ):
         ExactPosterior(progress=stop, checkpoint=path).fit(table)
     assert path.exists()

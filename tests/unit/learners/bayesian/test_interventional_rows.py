@@ -78,25 +78,25 @@ def test_the_class_is_that_of_all_sets_of_columns():
 @pytest.mark.parametrize(
     ("interventions", "message"),
     [
-        (["b"], "1 entries and the table 3,000 rows"),
-        (["q"] * 3000, "interventions: the column 'q' is not known"),
-        ({"b": [1, 2]}, "a true or false for each of the 3,000 rows is needed"),
-        ({"same": [True] * 3000}, "'same' was set, but has one state in all rows"),
+        (["b"], "table 3"),
+        (["q"] * 3000, "'q'"),
+        ({"b": [1, 2]}, "3,000 rows"),
+        ({"same": [True] * 3000}, "'same'"),
     ],
 )
 def test_bad_interventions_are_refused_in_a_sentence(interventions, message):
     table = cp.read(experiment()[0].assign(same="x"), discretize=None)
-    with pytest.raises(CounterpaneError, match=message):
+    with raises(CounterpaneError, about=message):
         cp.StructureSearch().fit(table, interventions=interventions)
 
 
 def test_what_cannot_obey_interventions_says_so():
     frame, was_set = experiment(300)
-    with pytest.raises(CounterpaneError, match="GES compares classes"):
+    with raises(CounterpaneError, about="compares"):
         cp.GES().fit(frame, interventions=was_set)
     with raises(CounterpaneError, parameter="missing", value="drop"):
         cp.StructureSearch(missing="drop").fit(frame, interventions=was_set)
     table = cp.read(frame)
     stream = cp.StreamCounts(table.schema, lambda: [table])
-    with pytest.raises(CounterpaneError, match="only counts; read the table first"):
+    with raises(CounterpaneError, about="counts"):
         cp.StructureSearch().fit(stream, interventions=was_set)

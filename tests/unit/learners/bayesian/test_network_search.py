@@ -19,6 +19,7 @@ from counterpane.models import BayesianNetwork
 from counterpane.progress import Control, Stopped
 from counterpane.scores import K2, BDeu, EdgePrior, as_score, score_dag, score_families
 from counterpane.scores.row_cache import RowCache
+from error_checks import raises, warns
 
 LEARNERS = [
     HillClimb(),
@@ -153,7 +154,7 @@ def test_a_cache_too_small_for_a_search_is_refused() -> None:
     """It would push out the rows of some nodes while others are looked up, without end."""
     table = sampled(70, 100, seed=0)
     small = RowCache(MemoryCounts(table), as_score("bic"), memory=1)
-    with pytest.raises(ParameterError, match="holds 64 rows; a search over 70 columns needs 204"):
+    with raises(ParameterError, about=("64 rows", "70 columns")):
         SearchEngine(small, no_limits(70))
 
 
@@ -198,9 +199,9 @@ def test_max_parents_and_start() -> None:
     kept = HillClimb(start=first.graph_).fit(table)
     assert kept.score_ == again.score_
     some = next(iter(first.graph_.edges))
-    with pytest.raises(GraphError, match="start holds an edge that is forbidden"):
+    with raises(GraphError, about="forbidden"):
         HillClimb(start=first.graph_, forbidden_edges=[some]).fit(table)
-    with pytest.raises(GraphError, match="start and required_edges together form a cycle"):
+    with raises(GraphError, about="required_edges"):
         HillClimb(start=first.graph_, required_edges=[some[::-1]]).fit(table)
 
 
@@ -259,7 +260,7 @@ def test_a_stopped_search_returns_its_best_and_goes_on(tmp_path: Path) -> None:
         if calls == 3:
             raise KeyboardInterrupt
 
-    with pytest.warns(StoppedEarly, match="Ctrl-C"):
+    with warns(StoppedEarly, about="Ctrl-C"):
         part = StructureSearch(effort="thorough", progress=interrupt, checkpoint=path).fit(table)
     assert path.exists()
     empty = score_dag(as_score("bic"), MemoryCounts(table), [()] * 30)
@@ -317,6 +318,6 @@ def test_moves_are_counted_and_a_time_limit_stops_inside_one_climb() -> None:
 def test_a_time_limit_stops_between_moves() -> None:
     table = sampled(40, 3000, seed=7, edges=2)
     HillClimb(restarts=1).fit(table)
-    with pytest.warns(StoppedEarly, match="time limit"):
+    with warns(StoppedEarly, about="time limit"):
         learner = HillClimb(restarts=10_000, perturb=3, time_limit=0.2).fit(table)
     assert 0 < len(learner.trace_) < 10_000

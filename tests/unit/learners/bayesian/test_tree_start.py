@@ -12,6 +12,7 @@ from counterpane.learners.bayesian.constraints import make_limits
 from counterpane.learners.bayesian.network import make_engine
 from counterpane.learners.bayesian.tree_start import chow_liu_forest
 from counterpane.scores import EdgeOdds, as_score, score_dag
+from error_checks import raises
 
 NAMES = tuple("abcdefg")
 
@@ -116,5 +117,5 @@ def test_the_start_is_stored_with_the_model() -> None:
     learner = cp.HillClimb(start="chow-liu")
     assert repr(learner) == "HillClimb(start='chow-liu')"
     assert cp.HillClimb.from_config(learner.to_config()).start == "chow-liu"
-    with pytest.raises(cp.errors.ParameterError, match="start='tree'; 'chow-liu', or a network"):
+    with raises(cp.errors.ParameterError, about=("'chow-liu'", "start='tree'")):
         cp.HillClimb(start="tree").fit(chained())

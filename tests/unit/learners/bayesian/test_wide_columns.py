@@ -8,6 +8,7 @@ import pytest
 import counterpane as cp
 from counterpane.errors import DataError, TableSizeError
 from counterpane.learners.bayesian import chow_liu, wide_search
+from error_checks import raises
 
 
 @pytest.fixture(autouse=True)
@@ -65,10 +66,10 @@ def test_columns_of_more_states_than_rows_have_no_edge(monkeypatch):
     total = cp.scores.score_dag(cp.scores.as_score("bic"), cp.MemoryCounts(table), parents)
     assert learner.score_ == pytest.approx(total)
     monkeypatch.setattr(chow_liu, "MAX_COUNTED", 10)
-    with pytest.raises(TableSizeError, match="leave out columns of very many states"):
+    with raises(TableSizeError, about="15 columns"):
         cp.ChowLiu().fit(table)
 
 
 def test_a_name_twice():
-    with pytest.raises(DataError, match="the column name 'b' occurs 2 times"):
+    with raises(DataError, about="'b'"):
         cp.Schema(cp.Variable(name, (0, 1)) for name in "abcb")

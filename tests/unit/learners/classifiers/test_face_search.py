@@ -11,6 +11,7 @@ from counterpane.errors import ParameterError, TableSizeError
 from counterpane.learners.classifiers.faces import face_tables
 from counterpane.learners.classifiers.faces.face_search import WINDOW, FaceSearch
 from counterpane.progress import Control, Stopped
+from error_checks import raises
 from reference.markov_classifier_reference import Reference, complex_of
 
 
@@ -150,30 +151,30 @@ def test_a_column_of_many_states_is_never_counted(monkeypatch):
     labels = codes[1].astype(np.int64)
     assert map_interactions(codes, np.array([60_000, 2]), labels, 2) == [(1,)]
     monkeypatch.setattr(face_tables, "MAX_ENTRIES", 50)
-    with pytest.raises(TableSizeError, match="the tables of 28 sets of 2 columns"):
+    with raises(TableSizeError, about=("28 sets", "2 columns")):
         map_interactions(*random_data(0, rows=900, columns=8, most=3), max_order=3)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"max_order": 0}, "max_order=0; a whole number from 1 to 8"),
+        ({"max_order": 0}, "max_order=0"),
         ({"max_order": 2.5}, "max_order=2.5"),
-        ({"outliers": 0.0}, "outliers=0.0; a positive number"),
+        ({"outliers": 0.0}, "outliers=0.0"),
         ({"outliers": math.nan}, "outliers=nan"),
-        ({"prior": "bic"}, "prior='bic'; 'aicc' or 'orthodox'"),
-        ({"max_candidates": 0}, "max_candidates=0; a whole number from 1"),
-        ({"outliers": 1e-300}, "outliers=1e-300 is too small for these tables"),
+        ({"prior": "bic"}, "'aicc'"),
+        ({"max_candidates": 0}, "max_candidates=0"),
+        ({"outliers": 1e-300}, "outliers=1e-300"),
     ],
 )
 def test_parameters_that_make_no_sense(options, words):
-    with pytest.raises(ParameterError, match=words):
+    with raises(ParameterError, about=words):
         map_interactions(*random_data(0), **options)
 
 
 def test_sets_that_cannot_be_numbered():
     wide = np.zeros((600, 4), dtype=np.uint8)
-    with pytest.raises(TableSizeError, match="sets of 7 of 600 columns are too many to number"):
+    with raises(TableSizeError, about="600 columns"):
         map_interactions(wide, np.full(600, 2), np.array([0, 1, 0, 1]), 2, max_order=8)
 
 

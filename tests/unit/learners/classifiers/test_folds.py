@@ -14,6 +14,7 @@ from counterpane.learners.classifiers.folds import deal_folds
 from counterpane.learners.classifiers.interactions.canonical_rows import RawRows, sort_distinct
 from counterpane.learners.classifiers.interactions.fold_data import find_coding, with_thirds
 from counterpane.learners.classifiers.interactions.staged_searches import unit_weight
+from error_checks import raises
 
 
 def make_raw(rows=50, seed=0):
@@ -158,7 +159,7 @@ def test_a_coding_checks_itself_and_survives_arrays():
             broken["scores_ends"] = broken["scores_ends"] - 1
         with pytest.raises(DataError):
             Coding.from_arrays(broken)
-    with pytest.raises(DataError, match="other numbers of scales"):
+    with raises(DataError, about="scales"):
         Coding.from_arrays(coding.to_arrays() | {"fills": np.empty(0)})
-    with pytest.raises(DataError, match="do not fill"):
+    with raises(DataError, about="fill"):
         parted(np.arange(5), np.array([3, 2]))

@@ -15,6 +15,7 @@ from counterpane.learners.classifiers.interactions.interaction_search import (
     InteractionSearch,
 )
 from counterpane.progress import Control
+from error_checks import warns
 
 LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
 
@@ -154,7 +155,7 @@ def test_a_time_limit_returns_what_there_is(frame, monkeypatch, done):
         return plain(self, state, ctl)
 
     monkeypatch.setattr(InteractionSearch, "step", step)
-    with pytest.warns(StoppedEarly, match="choosing interactions"):
+    with warns(StoppedEarly, about="interactions"):
         some = cp.InteractionClassifier().fit(frame, "y")
     assert len(some.trace_) == done
     assert some.structure_ == ("score" if done else "singles")

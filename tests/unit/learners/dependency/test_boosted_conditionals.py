@@ -35,7 +35,7 @@ def search_of(table, validation=None):
     distinct = table.distinct()
     order = range(len(table.schema))
     return BoostedSearch(
-        distinct, order, validation=validation, relatives=None, kappas=[0.01], min_count=10,
+        distinct, order, validation=validation, partners=None, kappas=[0.01], min_count=10,
         prior=1, seed=0, n_jobs=1,
     )  # fmt: skip
 
@@ -203,5 +203,5 @@ def test_settings_that_do_not_fit():
     table = make_table(0, (2, 2), 50)
     with raises(ParameterError, parameter="local", value="forest"):
         cp.DependencyNetworkLearner("forest").fit(table)
-    with pytest.raises(ParameterError, match="k="):
+    with raises(ParameterError, about="k=0"):
         learn(table, k=0)

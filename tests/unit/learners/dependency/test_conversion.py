@@ -18,6 +18,7 @@ from counterpane.errors import (
 )
 from counterpane.features import Potential, Rules, Tree
 from counterpane.learners.dependency import conversion
+from error_checks import raises
 
 PAIR = Potential((0, 1), np.log([[0.4, 0.1], [0.2, 0.3]]))
 
@@ -127,7 +128,7 @@ def test_marginals_are_those_of_the_data():
     frame = {"x1": [1, 1], "x0": [0, 0], "other": ["u", "v"]}
     (rules,) = cp.to_markov_network(model, data=frame, orders="single").rules
     np.testing.assert_allclose(rules.weights, [2.5 / 3])
-    with pytest.raises(ScopeError, match="the data is over"):
+    with raises(ScopeError, about="data"):
         cp.to_markov_network(
             model, data=cp.MemoryCounts(cp.Table(cp.Schema.from_cards([2]), [[1]]))
         )
@@ -174,10 +175,10 @@ def test_the_store_grows_as_it_must(monkeypatch):
 def test_what_would_be_too_large_is_refused_in_time(monkeypatch):
     monkeypatch.setattr(conversion, "MAX_CONDITIONS", 5000)
     model = network([2] * 12, [[chain(12, v)] for v in range(12)])
-    with pytest.raises(TableSizeError, match="5,000 conditions; pass a smaller max_length"):
+    with raises(TableSizeError, about=("max_length", "5,000 conditions")):
         cp.to_markov_network(model, max_length=12)
     table = Potential(range(11), np.zeros([2] * 11))
-    with pytest.raises(TableSizeError, match="potentials written out have more than 5,000"):
+    with raises(TableSizeError, about="5,000"):
         cp.to_markov_network(network([2] * 11, [[table], *[[]] * 10]))
 
 
@@ -201,7 +202,7 @@ def test_zero_probabilities_are_kept_where_the_base_is_possible():
 
 @pytest.mark.parametrize("base", ["uniform", [1, 0], [1, 1], {"x0": 1, "x1": 1}])
 def test_zero_probabilities_of_the_base_are_refused(base):
-    with pytest.raises(ParameterError, match="conditional of 'x0' gives a state of the base"):
+    with raises(ParameterError, about="'x0'"):
         cp.to_markov_network(zero_leaf(), base=base)
 
 
@@ -251,7 +252,7 @@ def test_what_cannot_be_asked_is_refused(options, error, message):
 
 def test_only_dependency_networks_are_converted():
     model = cp.MarkovNetwork(cp.Schema.from_cards([2, 2]), [PAIR])
-    with pytest.raises(ParameterError, match="a MarkovNetwork cannot be converted"):
+    with raises(ParameterError, about="MarkovNetwork"):
         cp.to_markov_network(model)
 
 
@@ -288,9 +289,9 @@ def test_long_paths_read_the_base_row_by_row():
 
 def test_base_rows_that_cannot_be_used():
     schema = cp.Schema.from_cards([2, 2])
-    with pytest.raises(DataError, match="missing"):
+    with raises(DataError, about="missing"):
         cp.to_markov_network(pair(), base=cp.Table(schema, [[0, 2], [0, 1]]))
-    with pytest.raises(DataError, match="no rows"):
+    with raises(DataError, about="rows"):
         cp.to_markov_network(pair(), base=cp.Table(schema, np.zeros((2, 0), dtype=np.uint8)))
     with pytest.raises(ScopeError):
         cp.to_markov_network(pair(), base=cp.MemoryCounts(cp.load_dataset("titanic")))

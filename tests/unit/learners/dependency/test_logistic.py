@@ -13,6 +13,7 @@ from counterpane.errors import FitError
 from counterpane.learners.dependency import logistic
 from counterpane.learners.dependency.logistic import LogisticSearch
 from counterpane.learners.driver import StoppedEarly
+from error_checks import raises
 from reference import dependency_trees_reference as naive
 
 
@@ -259,7 +260,7 @@ def test_a_stopped_path_gives_the_best_whole_penalty(monkeypatch):
 
 def test_too_many_weights_are_refused(monkeypatch):
     monkeypatch.setattr(logistic, "MAX_ACTIVE", 3)
-    with pytest.raises(FitError, match=r"column 'x\d' would have more than 3 weights with l1=0.1"):
+    with raises(FitError, about=("l1=0.1", "3 weights")):
         learn(make_table(0, (2,) * 8, 300), 0.1)
 
 

@@ -11,7 +11,8 @@ from counterpane.errors import DataError, ParameterError, StateError, TableSizeE
 from counterpane.learners.dependency import tree_growth
 from counterpane.learners.dependency.tree_growth import TreeSearch
 from counterpane.learners.driver import StoppedEarly
-from counterpane.learners.order import Relatives, intrinsic_order
+from counterpane.learners.order import intrinsic_order
+from counterpane.learners.partners import Partners
 from counterpane.models.arrays import arrays_of
 from error_checks import raises
 from reference import dependency_trees_reference as naive
@@ -197,20 +198,20 @@ def same_tree(a, b):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"local": "forest"}, "local='forest'; 'tree', 'logistic' or 'boosted' is needed"),
-        ({"kappa": 0.0}, r"kappa=0.0; numbers in \(0, 1\] are needed"),
+        ({"local": "forest"}, "'tree'"),
+        ({"kappa": 0.0}, "kappa=0.0"),
         ({"kappa": 1.5}, "kappa=1.5"),
-        ({"kappa": []}, r"kappa=\[\]"),
+        ({"kappa": []}, "kappa=[]"),
         ({"kappa": np.nan}, "kappa=nan"),
-        ({"kappa": [0.1, 0.2]}, r"kappa=\[0.1, 0.2\] are 2 values; choosing one needs rows"),
-        ({"min_count": -1}, "min_count=-1; a number from 0 to"),
+        ({"kappa": [0.1, 0.2]}, "kappa=[0.1, 0.2]"),
+        ({"min_count": -1}, "min_count=-1"),
         ({"prior": np.inf}, "prior=inf"),
-        ({"local": "logistic", "l1": 0}, "l1=0; numbers above zero are needed"),
-        ({"local": "logistic", "l1": [1, np.inf]}, r"l1=\[1, inf\]"),
+        ({"local": "logistic", "l1": 0}, "l1=0"),
+        ({"local": "logistic", "l1": [1, np.inf]}, "l1=[1, inf]"),
     ],
 )
 def test_parameters_are_checked(options, message):
-    with pytest.raises(ParameterError, match=message):
+    with raises(ParameterError, about=message):
         cp.DependencyNetworkLearner(**options).fit(make_table(0, [2, 2], 20))
 
 
@@ -226,7 +227,7 @@ def test_validation_rows_are_checked(tmp_path):
         learner.fit(frame, validation=frame.replace("y", "z"))
     gaps = frame.copy()
     gaps.loc[0, "a"] = None
-    with pytest.raises(DataError, match="column 'a' has missing cells in the validation rows"):
+    with raises(DataError, about="'a'"):
         learner.fit(frame, validation=gaps)
     dropping = cp.DependencyNetworkLearner(missing="drop")
     dropped = dropping.fit(frame, validation=gaps).validation_scores_
@@ -239,7 +240,7 @@ def test_a_source_of_too_many_distinct_rows_is_refused(monkeypatch):
     table = make_table(0, [5] * 8, 300)
     stream = cp.StreamCounts(table.schema, lambda: [table])
     monkeypatch.setattr("counterpane.counts.source.MAX_ROW_BYTES", (8 + 8) * 100)
-    with pytest.raises(TableSizeError, match="more than 100 distinct rows of 8 columns"):
+    with raises(TableSizeError, about=("100 distinct rows", "8 columns")):
         cp.DependencyNetworkLearner().fit(stream)
 
 
@@ -271,13 +272,13 @@ def test_trees_ask_about_relatives_only():
     ]
     narrow = cp.DependencyNetworkLearner(kappa=1.0, min_count=2.0, k=2).fit(table)
     source = cp.MemoryCounts(table)
-    near = Relatives(source, 2, order=intrinsic_order(source)).of(0, 10, None)
+    near = Partners(source, 2, order=intrinsic_order(source)).of(0, 10, None)
     for own, (tree,) in zip(near.tolist(), narrow.model_.conditionals, strict=True):
         assert set(tree.variables.tolist()) - {-1} <= set(own)
     assert narrow.score_ < free.score_
-    with pytest.raises(ParameterError, match="k=0"):
+    with raises(ParameterError, about="k=0"):
         cp.DependencyNetworkLearner(k=0).fit(table)
-    with pytest.raises(ParameterError, match="local='logistic'"):
+    with raises(ParameterError, about="local='logistic'"):
         cp.DependencyNetworkLearner("logistic", k=3).fit(table)
 
 

@@ -12,8 +12,9 @@ from counterpane.errors import ParameterError
 from counterpane.learners import StoppedEarly
 from counterpane.learners.driver import to_end
 from counterpane.learners.hybrid import hybrid_random_field as merging
-from counterpane.learners.order import Relatives
+from counterpane.learners.partners import Partners
 from counterpane.progress import Control, Stopped
+from error_checks import raises
 from reference.hybrid_reference import Reference
 
 
@@ -149,7 +150,7 @@ def test_many_states_are_numbered_anew():
     assert networks(merged(learner, wide)) == expected[0]
 
 
-# ---- relatives -----------------------------------------------------------------------------------
+# ---- partners -----------------------------------------------------------------------------------
 
 
 def test_ties_go_to_later_columns_and_independent_ones_are_not_related():
@@ -157,19 +158,19 @@ def test_ties_go_to_later_columns_and_independent_ones_are_not_related():
     b = np.array([0, 1, 0, 1, 0, 1, 0, 1])
     table = cp.Table(cp.Schema.from_cards([2] * 5), [a, a, b, 1 - a, np.zeros(8, dtype=int)])
     for source in (MemoryCounts(table), MemoryCounts(table.reweighted(np.full(8, 2)))):
-        relatives = Relatives(source, 1)
-        assert (relatives.bits is not None) == (source.table.weights is None)
-        assert relatives.of(0, 5, None).tolist() == [[3], [3], [-1], [1], [-1]]
-        assert Relatives(source, 9).of(0, 2, None).tolist() == [[3, 1, -1, -1], [3, 0, -1, -1]]
-        turned = Relatives(source, 1, order=[4, 3, 2, 1, 0])
+        partners = Partners(source, 1)
+        assert (partners.bits is not None) == (source.table.weights is None)
+        assert partners.of(0, 5, None).tolist() == [[3], [3], [-1], [1], [-1]]
+        assert Partners(source, 9).of(0, 2, None).tolist() == [[3, 1, -1, -1], [3, 0, -1, -1]]
+        turned = Partners(source, 1, order=[4, 3, 2, 1, 0])
         assert turned.of(0, 5, None).tolist() == [[1], [0], [-1], [0], [-1]]
 
 
 @pytest.mark.parametrize("most", [2, 4])
-def test_relatives_by_bits_and_by_counts(most):
+def test_partners_by_bits_and_by_counts(most):
     table = make_table(1, 40, 100, most=most)
-    by_bits = Relatives(MemoryCounts(table), 6)
-    by_counts = Relatives(MemoryCounts(table.reweighted(np.ones(100, dtype=int))), 6)
+    by_bits = Partners(MemoryCounts(table), 6)
+    by_counts = Partners(MemoryCounts(table.reweighted(np.ones(100, dtype=int))), 6)
     assert (by_bits.bits is None) == (most > 2) and by_counts.bits is None
     found = by_bits.of(0, 40, None)
     assert np.array_equal(found, by_counts.of(0, 40, None))
@@ -229,7 +230,7 @@ def test_weights_below_one_in_all():
 def small_steps(monkeypatch):
     """Two variables a chunk, and several chunks a step."""
     monkeypatch.setattr("counterpane.learners.hybrid.local_networks.CHUNK_CELLS", 2 * 11 * 80)
-    monkeypatch.setattr("counterpane.learners.order.BLOCK_CELLS", 3 * 30 * 6)
+    monkeypatch.setattr("counterpane.learners.partners.BLOCK_CELLS", 3 * 30 * 6)
     monkeypatch.setattr(merging, "STEPS", 2)
 
 
@@ -291,14 +292,14 @@ def test_what_was_refused_is_not_learned_again():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"k": 0}, "k=0; a whole number from 1 to 62"),
-        ({"k": 2.5}, r"k=2\.5; a whole number"),
-        ({"k_max": 63}, "k_max=63; a whole number from 1 to 62"),
-        ({"criterion": "k2"}, "criterion='k2'; 'mdl' or 'bic'"),
-        ({"prior": 0}, "prior=0; a finite number above zero"),
-        ({"prior": np.inf}, "prior=inf; a finite number above zero"),
+        ({"k": 0}, "k=0"),
+        ({"k": 2.5}, "k=2.5"),
+        ({"k_max": 63}, "k_max=63"),
+        ({"criterion": "k2"}, "'mdl'"),
+        ({"prior": 0}, "prior=0"),
+        ({"prior": np.inf}, "prior=inf"),
     ],
 )
 def test_parameters_are_checked(options, message):
-    with pytest.raises(ParameterError, match=message):
+    with raises(ParameterError, about=message):
         cp.HybridRandomFieldLearner(**options).fit(make_table(0, 3, 10))

@@ -15,7 +15,7 @@ from error_checks import raises
 
 
 def crowd(rows=400, seed=0):
-    """A column that is the parity-free sum of six others, and noise: few relatives are too few."""
+    """A column that is the parity-free sum of six others, and noise: few partners are too few."""
     rng = np.random.default_rng(seed)
     X = (rng.random((rows, 14)) < 0.5).astype(np.uint8)
     X[:, 0] = X[:, 1:7].sum(axis=1) + rng.integers(-1, 2, rows) > 3

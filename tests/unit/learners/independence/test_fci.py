@@ -8,6 +8,7 @@ import counterpane as cp
 from counterpane.graphs import Dag, MixedGraph
 from counterpane.graphs.ancestral import AncestralMarks
 from counterpane.graphs.mixed import TAIL
+from error_checks import raises
 from reference.ancestral_reference import of_dag, partial_ancestral_graph
 from reference.graph_reference import random_dag
 
@@ -91,9 +92,9 @@ def test_the_network_of_fci_tells_no_causes(tmp_path):
     learner.model_.save(tmp_path / "m.cp")
     model = cp.load(tmp_path / "m.cp")
     assert list(model.record.marks) == list(learner.pag_.edges)
-    with pytest.raises(cp.CounterpaneError, match="not about causes"):
+    with raises(cp.CounterpaneError, about="causes"):
         model.query("survived", do={"sex": "male"})
-    with pytest.raises(cp.CounterpaneError, match="leaves marks open"):
+    with raises(cp.CounterpaneError, about="marks"):
         cp.effect(model, "sex", "survived")
     graph = "sex -> survived; status -> survived; status <-> sex"
     assert cp.effect(model, "sex", "survived", graph=graph).determined

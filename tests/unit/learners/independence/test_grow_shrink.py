@@ -17,7 +17,7 @@ from counterpane.learners.independence.base import StructureOnly
 from counterpane.learners.independence.executed_tests import ExecutedTests
 from counterpane.learners.independence.grow_shrink import GrowShrink
 from counterpane.learners.independence.inference_rules import KnowledgeBase
-from error_checks import raises
+from error_checks import raises, warns
 from reference.particles_reference import is_separated
 
 
@@ -161,18 +161,18 @@ def test_nonsense_gets_a_clear_answer():
         cp.GSMN("chi").fit(table)
     with raises(ParameterError, parameter="alpha", value=2):
         cp.GSMN(alpha=2).fit(table)
-    with pytest.raises(FitError, match="graph has 3 nodes and the data 4 columns"):
+    with raises(FitError, about=("3 nodes", "4 columns")):
         cp.GSIMN(cp.Oracle(UndirectedGraph(3))).fit(table)
     test = cp.ChiSquare().bind(cp.MemoryCounts(table))
     with raises(UnknownNameError, parameter="column", value="boat"):
         test("sex", "boat")
-    with pytest.raises(ScopeError, match="'sex' is both asked about and given"):
+    with raises(ScopeError, about="'sex'"):
         test("sex", "age", ["sex"])
 
 
 def test_a_dense_graph_keeps_its_structure_without_tables():
     graph = UndirectedGraph(26, [(a, b) for a in range(26) for b in range(a)])
-    with pytest.warns(StructureOnly, match="model_ is None"):
+    with warns(StructureOnly, about="'x0'"):
         learner = cp.GSIMN(cp.Oracle(graph)).fit(nothing(26))
     assert learner.model_ is None
     assert learner.undirected_ == graph

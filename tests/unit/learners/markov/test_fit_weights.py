@@ -22,6 +22,7 @@ from counterpane.learners.markov.weights import (
     with_weights,
 )
 from counterpane.models.arrays import arrays_of
+from error_checks import raises, warns
 from reference import pseudo_reference as reference
 from reference.random_codes import random_codes
 
@@ -249,7 +250,7 @@ def test_impossible_states_are_learned_afresh_or_refused():
     model = cp.MarkovNetwork(schema, [Potential((0, 1), [[0.0, -np.inf], [0.0, 0.0]])])
     table = table_of(random_codes((2, 2), 50, seed=11), cards=(2, 2))
     assert np.isfinite(cp.fit_weights(model, table).potentials[0].log_values).all()
-    with pytest.raises(ParameterError, match=r"-infinity.*start='zero'"):
+    with raises(ParameterError, about="start='zero'"):
         cp.fit_weights(model, table, start="model")
 
 
@@ -322,7 +323,7 @@ def test_validation_rows_choose_the_prior():
     one = cp.fit_weights(parts, table_of(codes), validation=valid, prior_sd=[0.3])
     assert one.record.learner.text == "fit_weights(prior_sd=0.3, l1=0)"
     assert not one.record.weights.tried
-    with pytest.raises(ParameterError, match="leave a choice; pass validation rows"):
+    with raises(ParameterError, about="prior_sd=[1.0, 2.0]"):
         cp.fit_weights(parts, table_of(codes), prior_sd=[1.0, 2.0])
 
 
@@ -337,13 +338,13 @@ def test_stopping_returns_the_best_so_far():
         if what == "fitting weights" and done == 2:
             raise KeyboardInterrupt
 
-    with pytest.warns(cp.StoppedEarly, match=r"Ctrl-C.*2 steps"):
+    with warns(cp.StoppedEarly, about="2 steps"):
         early = cp.fit_weights(parts_from(tables, rules), table, progress=report)
     assert early.record.weights.steps == 2
     full = cp.fit_weights(parts_from(tables, rules), table)
     assert early.record.weights.objective < full.record.weights.objective
     assert not early.record.weights.converged
-    with pytest.warns(cp.StoppedEarly, match=r"time limit.*0 steps"):
+    with warns(cp.StoppedEarly, about="0 steps"):
         nothing = cp.fit_weights(
             parts_from(tables, rules), table, time_limit=1e-9, validation=table
         )
@@ -371,7 +372,7 @@ def test_frames_are_coded_by_the_model():
     once = cp.fit_weights(model, titanic, tolerance=1e-8, max_steps=500)
     for p, q in zip(doubled.potentials, once.potentials, strict=True):
         np.testing.assert_allclose(p.log_values, q.log_values, atol=1e-4)
-    with pytest.raises(cp.CounterpaneError, match="captain"):
+    with raises(cp.CounterpaneError, parameter="status", value="captain"):
         cp.fit_weights(model, {**frame, "status": ["captain"] * 2201})
 
 
@@ -380,13 +381,13 @@ def test_missing_cells():
     codes = random_codes(CARDS, 100, seed=15)
     gaps = codes.copy()
     gaps[1, :9] = 3
-    with pytest.raises(DataError, match="'x1' has missing cells"):
+    with raises(DataError, about="'x1'"):
         cp.fit_weights(parts_from(tables, rules), table_of(gaps))
     dropped = cp.fit_weights(parts_from(tables, rules), table_of(gaps), missing="drop")
     expected = cp.fit_weights(parts_from(tables, rules), table_of(codes[:, 9:]))
     assert np.array_equal(dropped.rules[0].weights, expected.rules[0].weights)
     stream = StreamCounts(Schema.from_cards(CARDS), lambda: [table_of(gaps)])
-    with pytest.raises(DataError, match="missing"):
+    with raises(DataError, about="missing"):
         cp.fit_weights(parts_from(tables, rules), stream)
 
 
@@ -395,40 +396,40 @@ def test_missing_cells():
     [
         ({"prior_sd": 0.0}, "prior_sd=0.0"),
         ({"prior_sd": float("nan")}, "prior_sd=nan"),
-        ({"prior_sd": []}, r"prior_sd=\[\]"),
+        ({"prior_sd": []}, "prior_sd=[]"),
         ({"l1": -1.0}, "l1=-1.0"),
         ({"l1": np.inf}, "l1=inf"),
         ({"tolerance": 0.0}, "tolerance=0.0"),
         ({"max_steps": 0}, "max_steps=0"),
         ({"time_limit": 0.0}, "time_limit=0.0"),
-        ({"start": "random"}, "start='random'; 'zero' or 'model'"),
-        ({"missing": "state"}, "missing='state'; 'drop' or 'error'"),
+        ({"start": "random"}, "'zero'"),
+        ({"missing": "state"}, "'drop'"),
         ({"n_jobs": 0}, "n_jobs=0"),
     ],
 )
 def test_parameters_are_checked(options, message):
     table = table_of(random_codes((2, 2), 20, seed=0), cards=(2, 2))
-    with pytest.raises(ParameterError, match=message):
+    with raises(ParameterError, about=message):
         cp.fit_weights([Potential((0, 1), np.zeros((2, 2)))], table, **options)
 
 
 def test_what_has_no_features_is_refused():
     table = table_of(random_codes((2, 2), 20, seed=0), cards=(2, 2))
     pair = [Potential((0, 1), np.zeros((2, 2)))]
-    with pytest.raises(ParameterError, match="a Mixture has no features to weigh"):
+    with raises(ParameterError, about="weigh"):
         cp.fit_weights(cp.Mixture([cp.MarkovNetwork(table.schema, pair)], [1.0]), table)
     for bad in (7, [small_tree((2, 2), 0, 1)], {"a": 1}):
-        with pytest.raises(ParameterError, match="features cannot be read from a"):
+        with raises(ParameterError, about="features"):
             cp.fit_weights(bad, table)
-    with pytest.raises(cp.CounterpaneError, match="does not fit"):
+    with raises(cp.CounterpaneError, about="scope=(0, 1)"):
         cp.fit_weights([Potential((0, 1), np.zeros((2, 3)))], table)
     model = cp.MarkovNetwork(table.schema, pair)
     other = MemoryCounts(table_of(np.zeros((2, 3)), cards=(2, 3)))
-    with pytest.raises(DataError, match="another schema"):
+    with raises(DataError, about="schema"):
         cp.fit_weights(model, other)
-    with pytest.raises(ParameterError, match="sample_weight"):
+    with raises(ParameterError, about="sample_weight"):
         cp.fit_weights(model, MemoryCounts(table), sample_weight=np.ones(20))
-    with pytest.raises(WeightError, match="20 rows"):
+    with raises(WeightError, about="20 rows"):
         cp.fit_weights(model, table, sample_weight=[1.0])
 
 

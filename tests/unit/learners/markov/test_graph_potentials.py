@@ -17,7 +17,7 @@ from counterpane.graphs import Dag, UndirectedGraph, is_chordal
 from counterpane.learners.markov.graph_potentials import _by_pseudo_likelihood, fit_potentials
 from counterpane.learners.markov.pseudo_likelihood import PseudoLikelihood, maximize_likelihood
 from counterpane.progress import Control
-from error_checks import raises
+from error_checks import raises, warns
 from reference import pseudo_reference as reference
 from reference.random_codes import random_codes, random_weights
 
@@ -220,7 +220,7 @@ def test_a_time_limit_returns_the_best_so_far():
             if done == 3:
                 raise KeyboardInterrupt
 
-    with pytest.warns(cp.StoppedEarly, match=r"Ctrl-C.*3 steps"):
+    with warns(cp.StoppedEarly, about="3 steps"):
         early = fit_potentials(source_of(codes), SQUARE, ctl=Control(report))
     assert reports == [1, 2, 3]
     full = fit_potentials(source_of(codes), SQUARE)
@@ -230,7 +230,7 @@ def test_a_time_limit_returns_the_best_so_far():
     assert nothing < values[0] < values[1]
 
     cut = Control(lambda what, done, total: what == "fitting weights" and cut.cancel())
-    with pytest.warns(cp.StoppedEarly, match=r"cancelled.*1 step"):
+    with warns(cp.StoppedEarly, about="cancelled"):
         fit_potentials(source_of(codes), SQUARE, ctl=cut)
 
 
@@ -250,9 +250,9 @@ def test_the_best_is_not_always_the_last(monkeypatch):
 def test_too_large_cliques_are_named():
     source = source_of(random_codes((5,) * 6, 20, seed=0), cards=(5,) * 6)
     whole = UndirectedGraph(6, list(combinations(range(6), 2)))
-    with pytest.raises(TableSizeError, match=r"'x0', 'x1', 'x2', 'x3', 'x4', 'x5'.*15,625"):
+    with raises(TableSizeError, about=("'x0'", "'x1'")):
         fit_potentials(source, whole, max_cells=10_000)
-    with pytest.raises(TableSizeError, match="25 joint states"):
+    with raises(TableSizeError, about="25 joint"):
         fit_potentials(source, UndirectedGraph(6, [(0, 1), (1, 2), (2, 3), (0, 3)]), max_cells=30)
 
 
@@ -260,14 +260,14 @@ def test_graphs_of_very_many_cliques_are_refused_at_once():
     n = 60  # 3^20 maximal cliques: all but the members of one's own triple are neighbors
     edges = [(i, j) for i, j in combinations(range(n), 2) if i // 3 != j // 3]
     source = source_of(np.zeros((n, 3), dtype=int), cards=(2,) * n)
-    with pytest.raises(TableSizeError, match="sparser graph"):
+    with raises(TableSizeError, about="'x0'"):
         fit_potentials(source, UndirectedGraph(n, edges))
 
 
 def test_bad_input():
     codes, _ = square_sample(20)
     source = source_of(codes)
-    with pytest.raises(FitError, match=r"3 nodes.*4 columns"):
+    with raises(FitError, about=("3 nodes", "4 columns")):
         fit_potentials(source, UndirectedGraph(3, []))
     with raises(ParameterError, parameter="equivalent_sample_size", value=-1):
         fit_potentials(source, SQUARE, equivalent_sample_size=-1)
@@ -277,10 +277,10 @@ def test_bad_input():
     codes = codes.copy()
     codes[1, 0] = 3
     for graph in (SQUARE, UndirectedGraph(4, [])):
-        with pytest.raises(DataError, match="missing"):
+        with raises(DataError, about="missing"):
             fit_potentials(source_of(codes), graph)
     sides = [Potential(s, np.zeros([CARDS[v] for v in s])) for s in SIDES]
-    with pytest.raises(DataError, match="missing"):
+    with raises(DataError, about="missing"):
         PseudoLikelihood(source_of(codes), sides, max_rows=1)
 
 

@@ -8,7 +8,7 @@ import pytest
 import counterpane as cp
 from counterpane.data import Schema, Table
 from counterpane.errors import ParameterError
-from counterpane.learners import order
+from counterpane.learners import partners
 from counterpane.learners.markov import pairwise
 from counterpane.learners.markov.weights import features_of
 from reference import pairwise_reference as reference
@@ -49,7 +49,7 @@ def test_blocks_of_variables_do_not_matter(monkeypatch):
     cards = (2, 3, 4, 1, 2, 5, 3)
     table = Table(Schema.from_cards(cards), random_codes(cards, 60, seed=0))
     whole = cp.PairwiseMarkovLearner(k=2).fit(table)
-    monkeypatch.setattr(order, "BLOCK_CELLS", 1)
+    monkeypatch.setattr(partners, "BLOCK_CELLS", 1)
     parts = cp.PairwiseMarkovLearner(k=2).fit(table)
     assert (len(whole.trace_), len(parts.trace_)) == (1, 7)
     assert whole.undirected_ == parts.undirected_

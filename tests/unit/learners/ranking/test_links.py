@@ -70,24 +70,24 @@ def test_matrices():
     known = read_links(dense, items=["b", "a", "c"]).table.schema
     again = read_links(dense, items=["c", "b", "a"], schema=known).table
     assert again.codes.tolist() == [wanted[1], wanted[2], wanted[0]]
-    with pytest.raises(DataError, match="2 items are named for a matrix of 3 columns"):
+    with raises(DataError, about=("2 items", "3 columns")):
         read_links(dense, items=["a", "b"])
-    with pytest.raises(DataError, match="the matrix holds 2"):
+    with raises(DataError, about="matrix"):
         read_links(dense * 2)
-    with pytest.raises(DataError, match="knows 3 items"):
+    with raises(DataError, about="3 items"):
         read_links(dense[:, :2], schema=known)
-    with pytest.raises(DataError, match="1 dimensions"):
+    with raises(DataError, about="1 dimensions"):
         read_links(dense[0])
 
 
 def test_broken_links_are_refused(monkeypatch):
-    with pytest.raises(DataError, match="column 'item', row 1: a link needs both"):
+    with raises(DataError, about=("'item'", "row 1")):
         read_links({"user": ["a", "b"], "item": ["x", None]})
     with raises(UnknownNameError, parameter="column", value="y"):
         read_links({"user": ["a"], "item": ["y"]}, schema=read_links(EDGES).table.schema)
     with pytest.raises(ParameterError, match="has its own names"):
         read_links(EDGES, items=["x"])
-    with pytest.raises(DataError, match="3 states"):
+    with raises(DataError, about="3 states"):
         read_links(cp.Table(cp.Schema.from_cards([2, 3]), np.zeros((2, 4), dtype=np.uint8)))
     monkeypatch.setattr("counterpane.data.links.DENSE_CELLS", 3)
     assert isinstance(read_links(EDGES).table, cp.Baskets)
@@ -97,7 +97,7 @@ def test_chosen_items():
     schema = read_links(EDGES).table.schema
     assert chosen_codes(["x"], schema).tolist() == [1, 0]
     assert chosen_codes([], schema).tolist() == [0, 0]
-    with pytest.raises(ParameterError, match="pass a list of names"):
+    with raises(ParameterError, about="'x'"):
         chosen_codes("x", schema)
     with raises(UnknownNameError, parameter="column", value="z"):
         chosen_codes(["z"], schema)
@@ -182,15 +182,15 @@ def test_a_saved_model_ranks(tmp_path):
     again = cp.LinkRanker.from_model(cp.load(tmp_path / "links.cp"))
     assert again.rank(["item1"]) == ranker.rank(["item1"])
     other = cp.ChowLiu().fit(cp.load_dataset("titanic")).model_
-    with pytest.raises(ParameterError, match="'status' of the model has not two states"):
+    with raises(ParameterError, about="'status'"):
         cp.LinkRanker.from_model(other)
 
 
 def test_nonsense_is_refused():
     ranker = cp.LinkRanker()
-    with pytest.raises(NotFittedError, match="call fit first"):
+    with raises(NotFittedError, about="LinkRanker"):
         ranker.rank(["a"])
-    with pytest.raises(AttributeError, match="nonsense"):
+    with raises(AttributeError, about="nonsense"):
         _ = ranker.nonsense
     with raises(UnknownNameError, parameter="learner", value="hybird"):
         cp.LinkRanker("hybird").fit(EDGES)
@@ -235,7 +235,7 @@ def test_cosine_and_popularity_by_hand(tmp_path):
         ranker.save(tmp_path / "r.cp")
         loaded = cp.load(tmp_path / "r.cp")
         assert cp.LinkRanker.from_model(loaded).rank(["a"]) == ranker.rank(["a"])
-        with pytest.raises(ParameterError, match="no probabilities"):
+        with raises(ParameterError, about="probabilities"):
             loaded.query("a")
 
 

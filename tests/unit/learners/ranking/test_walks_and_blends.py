@@ -57,7 +57,7 @@ def test_a_walk_goes_beyond_pairs(tmp_path):
     far.save(tmp_path / "walk.cp")
     loaded = cp.load(tmp_path / "walk.cp")
     assert cp.LinkRanker.from_model(loaded).rank(["a"]) == far.rank(["a"])
-    with pytest.raises(ParameterError, match="no probabilities"):
+    with raises(ParameterError, about="probabilities"):
         loaded.query("a")
     with raises(ParameterError, parameter="damping", value=1):
         ItemRank(1).fit(read_links(links).table)
@@ -86,7 +86,7 @@ def test_a_blend_is_a_mean_chance_and_a_walk(tmp_path):
     assert not np.array_equal(fields[0], fields[1])  # of other samples
     model.save(tmp_path / "blend.cp")
     assert cp.load(tmp_path / "blend.cp").link_scores(codes) == pytest.approx(expected)
-    with pytest.raises(ParameterError, match="n_samples=-1"):
+    with raises(ParameterError, about="n_samples=-1"):
         BlendedLinks(-1).fit(table)
 
 

@@ -210,7 +210,8 @@ class InteractionClassifier(AdditiveLearner):
             for fit in fits:
                 member = table_member(_member(fit), rows.layout)
                 members.append(purified(member, rows.codes, rows.numbers, rows.weights))
-        if pool is None and search.trees is not None and not fits:  # stopped before the first trees
+        if search.trees is not None and not fits and (pool is None or not pool.tree_weight):
+            # Stopped before the first trees, or trees that predict nothing: the class shares.
             return [search.trees.member(FoldFits([], 0, float("nan")), [])], None
         if pool is None or search.trees is None:
             return members, None

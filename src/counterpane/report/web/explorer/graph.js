@@ -268,9 +268,12 @@ function apply() {
     `${Math.min(13.5, Math.max(11.5, STATE_PIXELS / zoom.k)).toFixed(2)}px`,
   );
 }
+/** Whether the last fit knew the size of the graph. */
+export let fitted = false;
 export function fit() {
   const { width, height } = graph.getBoundingClientRect(),
     [w, h] = scene.size;
+  fitted = width > 24 && height > 24;
   zoom.k = Math.min(1.5, (width - 24) / Math.max(w, 1), (height - 24) / Math.max(h, 1));
   if (!(zoom.k > 0)) zoom.k = 1;
   zoom.x = (width - w * zoom.k) / 2;

@@ -31,6 +31,7 @@ import {
   around,
   fit,
   fitStage,
+  fitted,
   follow,
   graph,
   isNarrow,
@@ -319,13 +320,18 @@ export function start() {
     whole: () => show(R.picture),
   }))
     $(id).addEventListener("click", action);
-  window.addEventListener("resize", () => {
+  const refit = () => {
     autoView();
     if (!graph.hidden) {
       fitStage();
       fit();
     }
-  });
+  };
+  window.addEventListener("resize", refit);
+  // The frame of a notebook may get its size after the page was laid out, without a resize event.
+  new ResizeObserver(() => {
+    if (!fitted) requestAnimationFrame(refit);
+  }).observe(graph);
   window.addEventListener("hashchange", () => {
     if (readAddress()) recompute();
   });
