@@ -37,12 +37,12 @@ from counterpane.typing import Floats
 
 SINGLES = "singles"
 PLAIN = ("score", "leave-one-out")
-WITH_NUMBERS = (*PLAIN, "numbers")
+WITH_NUMBERS = (*PLAIN, "tables", "numbers")
 """The structures that are tried if some columns are numbers.
 
 All have every single column, and numeric terms for numbers. Beyond that "score" has the
 interactions of `score_interactions`, and "leave-one-out" those of `leave_one_out_interactions`.
-"numbers" is the last without the tables of single numbers.
+"tables" is the last without numeric terms, and "numbers" without the tables of single numbers.
 """
 
 STRENGTHS: tuple[float, ...] = tuple(4.0**k for k in range(4, -6, -1))
@@ -51,14 +51,19 @@ TURNED = 3.0  # nats below the best held-out log-likelihood of a fold at which i
 
 
 class InteractionStructure(NamedTuple):
-    """Interactions, and the coding of their columns."""
+    """Interactions, the coding of their columns, and whether there are numeric terms."""
 
     interactions: tuple[Interaction, ...]
     coding: Coding
+    terms: bool
 
     def same_as(self, other: InteractionStructure) -> bool:
         """Whether both lead to the same fit."""
-        return self.coding is other.coding and self.interactions == other.interactions
+        return (
+            self.coding is other.coding
+            and self.interactions == other.interactions
+            and self.terms == other.terms
+        )
 
 
 class FoldStructures:
@@ -93,13 +98,16 @@ class FoldStructures:
         else:
             singles, closed = [(c,) for c in varying], closure(selected)
         ordered = sorted(closed.union(singles), key=lambda s: (len(s), s))
-        return InteractionStructure(tuple(ordered), coding)
+        return InteractionStructure(
+            tuple(ordered), coding, name != "tables" and fold.terms.size > 0
+        )
 
     def ridge(self, structure: InteractionStructure) -> Ridge:
         """A ridge of a structure on the training rows, not yet solved."""
         fold, coding = self.fold, structure.coding
+        numbers = fold.terms if structure.terms else np.empty((0, fold.rows.labels.size))
         design = lay_out_interactions(
-            fold.codes(coding), coding.cards, fold.weights, structure.interactions, fold.terms
+            fold.codes(coding), coding.cards, fold.weights, structure.interactions, numbers
         )
         return Ridge(design, fold.train.labels, fold.rows.n_classes, fold.weights)
 
