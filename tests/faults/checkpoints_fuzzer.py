@@ -25,7 +25,8 @@ from faults.outcomes import judge
 LEARNERS: dict[str, dict[str, Any]] = {
     "dn-tree": {}, "dn-logistic": {}, "dn-boosted": {}, "hybrid": {}, "pairwise": {},
     "markov-network": {}, "pfmn": {}, "particle-filter": {"moves": 20}, "gsimn": {}, "gsmn": {},
-    "pc": {}, "fci": {},
+    "pc": {}, "fci": {}, "structure-search": {"effort": "thorough"}, "k2": {},
+    "hill-climb": {"restarts": 5},
 }  # fmt: skip
 """Those whose searches check of a state what its types and shapes do not say."""
 INTEGERS = (-(2**62), -2, -1, 0, 1, 2, 3, 5, 63, 64, 1000, 2**31, 2**62)
