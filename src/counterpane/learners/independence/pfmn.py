@@ -7,6 +7,7 @@ wrong. `ParticleFilterMN` is the published algorithm.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import combinations
 
 from counterpane.counts.source import CountSource
@@ -116,11 +117,12 @@ class PFMN(PairTableLearner):
     def _check_budget(self, source: CountSource) -> None:
         """Refuse a budget that does not allow all pairs."""
         names = source.schema.names
-        pairs = list(combinations(names, 2))
-        least = {"max_tests": float(len(pairs)), "max_cost": float(sum(map(self._price, pairs)))}
-        for name, needed in least.items():
-            value = getattr(self, name)
-            if value is not None and value < needed:
+        budgets: list[tuple[str, float | None, Callable[[], float]]] = [
+            ("max_tests", self.max_tests, lambda: math.comb(len(names), 2)),
+            ("max_cost", self.max_cost, lambda: sum(map(self._price, combinations(names, 2)))),
+        ]
+        for name, value, least in budgets:
+            if value is not None and value < (needed := least()):
                 raise ParameterError(
                     Setting(name, value),
                     f"; all pairs of {len(names)} columns need {needed:g}: allow that, or use "
