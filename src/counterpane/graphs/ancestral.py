@@ -14,7 +14,10 @@ from itertools import pairwise
 import numpy as np
 
 from counterpane.graphs.mixed import ARROW, CIRCLE, NONE, TAIL
+from counterpane.lazy import lazy
 from counterpane.typing import Array
+
+csgraph = lazy("scipy.sparse.csgraph")
 
 InSets = Callable[[int, int, int], bool]
 """(a, c, b): whether b is in the sets that separate a and c."""
@@ -66,6 +69,17 @@ class AncestralMarks:
             self.set(a, b, ARROW)
         for a, b in tails:
             self.set(b, a, TAIL)
+
+    def open_cycles(self) -> int:
+        """Replace the tails of directed edges on cycles by circles; return their number.
+
+        Tests that contradict each other can direct edges in a cycle. The arrowheads remain.
+        """
+        arcs = (self.marks == ARROW) & (self.marks.T == TAIL)
+        _, group = csgraph.connected_components(arcs, connection="strong")
+        on_cycle = arcs & (group[:, None] == group)
+        self.marks[on_cycle.T] = CIRCLE
+        return int(on_cycle.sum())
 
     def add_colliders(self) -> None:
         """Arrowheads at b of each a – b – c whose separating sets do not hold b."""

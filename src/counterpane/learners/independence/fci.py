@@ -90,6 +90,11 @@ class FCI(PatternLearner):
         executed: ExecutedTests | None,
     ) -> None:
         work = self._marks(skeleton, executed, search)
+        if n := work.open_cycles():
+            self.notes_.append(
+                f"Tests: {n} edges of the PAG lay on directed cycles, since tests contradict each "
+                "other; they have a circle in place of their tail."
+            )
         places = np.argsort(np.array(order))
         self.pag_ = MixedGraph.from_marks(source.schema.names, work.marks[np.ix_(places, places)])
 

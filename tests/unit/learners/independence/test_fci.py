@@ -7,7 +7,7 @@ import pytest
 import counterpane as cp
 from counterpane.graphs import Dag, MixedGraph
 from counterpane.graphs.ancestral import AncestralMarks
-from counterpane.graphs.mixed import TAIL
+from counterpane.graphs.mixed import ARROW, TAIL
 from error_checks import raises
 from reference.ancestral_reference import of_dag, partial_ancestral_graph
 from reference.graph_reference import random_dag
@@ -98,3 +98,21 @@ def test_the_network_of_fci_tells_no_causes(tmp_path):
         cp.effect(model, "sex", "survived")
     graph = "sex -> survived; status -> survived; status <-> sex"
     assert cp.effect(model, "sex", "survived", graph=graph).determined
+
+
+def test_directed_cycles_are_opened():
+    """Contradicting tests can direct a cycle, which no ancestral graph has; arrowheads remain."""
+    adjacent = np.ones((4, 4), dtype=bool) & ~np.eye(4, dtype=bool)
+    work = AncestralMarks(adjacent, lambda a, c, b: False)
+    for a, b in ((0, 1), (1, 2), (2, 0), (3, 0)):
+        work.set(a, b, ARROW)
+        work.set(b, a, TAIL)
+    assert work.open_cycles() == 3
+    kinds = {(e.a, e.b): e.kind for e in MixedGraph.from_marks("abcd", work.marks).edges}
+    assert kinds["a", "b"] == "o->"
+    assert ("d", "a") in kinds and kinds["d", "a"] == "->"
+
+
+def test_a_table_whose_tests_contradict_each_other_is_learned():
+    learner = cp.FCI().fit(cp.load_dataset("breast_cancer"))
+    assert any("directed cycles" in note for note in learner.notes_)
