@@ -330,6 +330,6 @@ def test_markov_networks_from_few_statements(connection):
             assert learner.fit(source).undirected_.edges == expected
             sent[type(learner).__name__, limit] = queries = source.n_queries - before
             assert source.rows_scanned - scanned == queries * table.n_rows
-    assert 4 < sent["PFMN", 0] < sent["GSIMN", 0]
-    assert sent["PFMN", 1000] == sent["GSIMN", 1000] == 1
+    assert 4 < sent["ParticleFilterMN", 0] < sent["GSIMN", 0]
+    assert sent["ParticleFilterMN", 1000] == sent["GSIMN", 1000] == 1
     assert sent["GSMN", 0] == 5  # each column, and one shared table for all tests
