@@ -10,6 +10,7 @@ import numpy as np
 from counterpane.counts.source import CountSource
 from counterpane.errors import GraphError, ParameterError, Setting
 from counterpane.graphs import MixedGraph
+from counterpane.memory import FEWER_COLUMNS, need_memory
 from counterpane.typing import Bools
 
 
@@ -25,6 +26,7 @@ def candidate_pairs(candidates: Any, source: CountSource) -> Bools:
     2
     """
     schema = source.schema
+    need_memory(2 * len(schema) ** 2, f"candidates of {len(schema):,} columns", FEWER_COLUMNS)
     allowed: Bools = np.zeros((len(schema), len(schema)), dtype=bool)
     for a, b in _named_pairs(candidates, source):
         x, y = schema.index(a), schema.index(b)

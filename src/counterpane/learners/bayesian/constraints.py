@@ -12,11 +12,13 @@ from counterpane.checks import LISTS, PAIRS
 from counterpane.data.schema import Schema
 from counterpane.errors import GraphError
 from counterpane.graphs import Dag
-from counterpane.graphs.bits import bit_rows, n_words, unpack
+from counterpane.graphs.bits import bit_rows, members, n_words, unpack
 from counterpane.memory import FEWER_COLUMNS, need_memory
 from counterpane.ragged import groups_of
 from counterpane.scores.base import LEAST_GAIN
 from counterpane.typing import Bools, Words
+
+BLOCK = 1024  # columns; whole words of bits
 
 EdgePairs = Annotated[Iterable[tuple[str, str]], PAIRS]
 """(parent, child) pairs, by name."""
@@ -102,8 +104,8 @@ def required_matrix(limits: Limits, n: int) -> Bools:
 
 def required_edges(limits: Limits) -> list[tuple[int, int]]:
     """The (parent, child) pairs that are required, by child."""
-    n = len(limits.required)
-    return [(int(p), int(x)) for x, p in np.argwhere(unpack(limits.required, n))]
+    children = np.flatnonzero(limits.required.any(axis=1)).tolist()
+    return [(p, x) for x in children for p in members(limits.required[x])]
 
 
 def is_allowed(limits: Limits, p: int, x: int) -> bool:
@@ -125,8 +127,13 @@ def is_symmetric(limits: Limits) -> bool:
     """Whether the limits say nothing about directions, so that classes of DAGs can obey them."""
     if len(limits.required):
         return False
-    allowed: Bools = unpack(limits.allowed, len(limits.allowed))
-    return bool((allowed == allowed.T).all())
+    n = len(limits.allowed)
+    for start in range(0, n, BLOCK):  # never all pairs at once
+        rows = unpack(limits.allowed[start : start + BLOCK], n)
+        words = limits.allowed[:, start // 64 : (start + len(rows) + 63) // 64]
+        if not (rows == unpack(words, len(rows)).T).all():
+            return False
+    return True
 
 
 def _allowed_rows(n: int, never: list[tuple[int, int]], level: dict[int, int]) -> Words:

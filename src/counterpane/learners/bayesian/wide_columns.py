@@ -1,6 +1,6 @@
 """Which columns of a wide table are searched: not the copies of another, nor those too fine.
 
-A copy is explained by its original alone, so that it hangs on it. A column whose states are so many
+A duplicate column gets one parent: the column it duplicates. A column whose states are so many
 that no edge can pay for its parameters has no edge. Both are known before any pair is counted.
 """
 

@@ -13,7 +13,15 @@ from counterpane.data import Schema, Table, Variable
 from counterpane.errors import FitError, GraphError, ParameterError, UnknownNameError
 from counterpane.graphs import Dag, cpdag, same_class
 from counterpane.learners import GES, HillClimb, K2Search, StoppedEarly, StructureSearch
-from counterpane.learners.bayesian.constraints import known_directions, make_limits, no_limits
+from counterpane.learners.bayesian.constraints import (
+    allowed_matrix,
+    is_symmetric,
+    known_directions,
+    make_limits,
+    no_limits,
+    required_edges,
+    required_matrix,
+)
 from counterpane.learners.bayesian.engine import SearchEngine, dag_of, lists_of
 from counterpane.models import BayesianNetwork
 from counterpane.progress import Control, Stopped
@@ -159,6 +167,23 @@ def test_a_cache_too_small_for_a_search_is_refused() -> None:
 
 
 # ---- constraints -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [5, 64, 70, 1030, 2100])
+def test_limits_are_those_of_a_matrix_of_pairs(n) -> None:
+    """Constraints are bit rows, which are read by words and in blocks."""
+    schema = Schema.from_cards([2] * n)
+    names = schema.names
+    required = [(names[1], names[-1]), (names[0], names[2])]
+    limits = make_limits(schema, required, (), [names[:2], names[2:]])
+    place = np.arange(n) > 1
+    assert (allowed_matrix(limits, n) == (place <= place[:, None]) & ~np.eye(n, dtype=bool)).all()
+    expected = [(int(p), int(x)) for x, p in np.argwhere(required_matrix(limits, n))]
+    assert required_edges(limits) == expected == sorted([(1, n - 1), (0, 2)], key=lambda e: e[1])
+    assert not is_symmetric(limits._replace(required=limits.required[:0]))
+    ends = (names[0], names[-1])
+    assert is_symmetric(make_limits(schema, (), [ends, ends[::-1]], None))
+    assert not is_symmetric(make_limits(schema, (), [ends], None))
 
 
 def test_tiers_direct_edges_between_them_alone() -> None:
