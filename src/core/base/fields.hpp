@@ -52,10 +52,4 @@ constexpr auto members(T& t) {
 }
 #undef TIE
 
-// Copy the items of all members, which are views, to those of `target`.
-template <Structure T>
-void copy_members(const T& source, const T& target) {
-  std::apply([&](auto&... from) { std::apply([&](auto&... to) { (to.copy_from(from), ...); }, members(target)); }, members(source));
-}
-
 }  // namespace cp

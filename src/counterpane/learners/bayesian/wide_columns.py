@@ -56,7 +56,7 @@ def searched_columns(
         f"{len(some):,} columns {words}: {_named([names[v] for v in some[:SHOWN]], len(some))}."
         for some, words in (
             (np.flatnonzero(constant), "are constant and depend on nothing"),
-            (hanging, "are copies of another one and hang on it"),
+            (hanging, "duplicate another column, which is their only neighbor"),
             (np.flatnonzero(fine), "have so many states that no edge can pay for them"),
         )
         if len(some)

@@ -31,12 +31,12 @@ def some_codes(n, rows=300, seed=0):
     return codes
 
 
-def test_copies_hang_on_their_originals():
+def test_duplicates_get_their_original_as_the_only_neighbor():
     codes = some_codes(12)
     plain = cp.StructureSearch(false_edges=None).fit(table_of(codes))
     table = table_of(np.concatenate([codes, codes[[3, 3, 7]]]))
     learner = cp.StructureSearch(false_edges=None).fit(table)
-    assert "3 columns are copies of another one" in learner.notes_[-1]
+    assert "3 columns duplicate another column" in learner.notes_[-1]
     dag, groups = learner.model_.dag, [{3, 12, 13}, {7, 14}]
     assert len(dag.edges) == len(plain.model_.dag.edges) + 3
     for group in groups:
